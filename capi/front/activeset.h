@@ -9,6 +9,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* In each of these calls the set has the PEs start + i * 2^log_stride, for i below size, and psync
+ * is the program's array for the set's messages (activeset_messages.h). A wrong argument ends the
+ * job; the loss of a PE fails the call (failure.h). */
 void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, const char *call);
 void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call);
 void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,

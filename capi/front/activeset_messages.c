@@ -178,6 +178,7 @@ void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, vo
                           SHMEM_SIGNAL_ADD, t->pes[rank], n > COPIED_BYTES, call);
 }
 
+/* A wait of await: until a word of this PE's pSync is at least want. */
 struct awaited {
     const long *word;
     uint64_t want;

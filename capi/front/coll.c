@@ -56,8 +56,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
         shmemi_await(t, (me + n - i) % n, call);
 }
 
-/* Reports whether the team's data can go in steps of cache lines (lines.h): every member stores to
- * the memory of every other, and the team has such lines, which an active set has not. */
+/* Reports whether the team's data can go in steps of cache lines (lines.h): every member can store
+ * to the memory of every other, and the team has such lines. An active set has none. */
 static bool has_steps(const struct shmemi_team *t)
 {
     return t->in_memory && t->psync == NULL;

@@ -84,9 +84,9 @@ bool shmemi_in_handler(void)
     return found;
 }
 
-/* Reports whether this thread is inside a call of stdio on f, and so has the lock of f already;
- * ftrylockfile would succeed then, too. It reads the owner from glibc's lock, where it comes after
- * two ints. */
+/* Reports whether this thread is inside a call of stdio on f, and so has the lock of f already.
+ * ftrylockfile does not show that: the lock is recursive, so it succeeds. The owner is read from
+ * glibc's lock, where it comes after two ints. */
 static bool has_lock(const FILE *f)
 {
     return ((const pthread_t *)f->_lock)[1] == pthread_self();

@@ -1,12 +1,12 @@
 /*
  * lock_late.c: locks when PEs are lost.
  *
- * The queue of a lock is useless when a PE in it may be lost: only two neighbours in the queue know
- * their order. So each PE that knows of a loss leaves the queue. From then on a lock is one word
- * that names its owner, at another home: the first PE after the old home that is alive. When that
- * PE is lost, too, the next one is the home, and at last the old home again, if its PE is the only
- * one left. An owner that is lost does not have the lock any more: the next PE that sets the lock
- * takes it over, and its call fails.
+ * The queue of a lock (lock.c) is useless when a PE in it may be lost: each PE knows only its
+ * successor. So each PE that knows of a loss leaves the queue. From then on a lock is one word that
+ * names its owner, at another home: the first PE after the old home that is alive. When that PE is
+ * lost, the next living PE is the home, and at last the old home again, if its PE is the only one
+ * left. An owner that is lost does not have the lock any more: the next PE that sets the lock takes
+ * it over, and that PE's call fails.
  *
  * PEs learn of losses at different times, and two must not take the lock at different homes. So the
  * first PE that takes the lock at a home first makes sure that every PE that is alive knows of the
@@ -158,8 +158,9 @@ static int left_behind(const struct late *t)
     int first = t->l->home, n = (int)s->n_pes;
     if (shmemi_is_lost(first))
         return first; /* the word that names the owner is lost with it */
-    /* The PEs in between may have been homes of the lock, too. With two PEs there is none in
-     * between: the other PE becomes a home only by a loss. */
+    /* The PEs between the first home and the present one may have been homes as well, and their
+     * word is lost with them. With two PEs there is none: the other PE becomes a home only when the
+     * first one is lost. */
     for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
         if (shmemi_is_lost(pe))
             return pe;
@@ -227,8 +228,8 @@ static void try_until_held(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_wait_over(
-                &w); /* try_once may wait, too, and only one wait may poll the network */
+            /* try_once may wait itself, and only one wait of a thread may poll the network. */
+            shmemi_wait_over(&w);
             if (try_once(t))
                 break;
             next = shmemi_now() + pace;

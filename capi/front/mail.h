@@ -37,8 +37,9 @@ SHMEMI_INLINE int64_t shmemi_mailbox(int sender)
            (int64_t)shmemi_state.mailboxes_offset;
 }
 
-/* Returns where a sender receives the reply to its request with this number; `send` is the
- * request's entry in the sender's table. */
+/* Returns where a sender receives the reply with this number; `send` is the entry of its long
+ * message in the sender's table. Two replies may be under way at a time, since a receiver requests
+ * two parts at once, so they alternate between two places. */
 SHMEMI_INLINE int64_t shmemi_mail_reply(uint32_t send, uint64_t number)
 {
     return (int64_t)(sizeof(struct shmemi_mail_send) * send +

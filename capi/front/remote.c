@@ -117,8 +117,9 @@ static void mark_operations(struct shmemi_context *c)
     shmemi_write_once(&c->unfenced, 1);
 }
 
-/* Whether a later quiet has to wait for an operation, or a later fence has to order it: never,
- * always, or only if post returns that the operation is pending. */
+/* Whether a later quiet has to wait for an operation, and a later fence to order it. UNMARKED:
+ * neither. MARKED: both. MARKED_WHEN_PENDING: both, if post returns that the operation is pending.
+ * UNFENCED_WHEN_PENDING: then only the fence. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING, UNFENCED_WHEN_PENDING };
 
 /* Returns how to mark an operation. Blocking gets and blocking fetches are complete when the call

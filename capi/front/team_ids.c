@@ -176,8 +176,8 @@ int shmemi_team_ids_lowest(const uint64_t *bits, int from)
     return -1;
 }
 
-/* Returns a new team of the n PEs in pes, an array that the team then owns, or NULL without memory;
- * then pes is freed, too. */
+/* Returns a new team of the n PEs in pes, an array that the team then owns. If there is no memory,
+ * it frees pes and returns NULL. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts)
 {
     struct shmemi_team *t = calloc(1, sizeof *t);

@@ -64,9 +64,9 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              now);
 }
 
-/* Ends the program with the reason if the arguments of a wait are wrong. The caller's quick check
- * fails for symmetric statics and registered buffers, too, although they are valid: for these it
- * returns. */
+/* Ends the program with the reason if the arguments of a wait are wrong. Returns if the address is
+ * in a symmetric static or a registered buffer: those are valid, although the caller's quick check,
+ * which knows only the heap, has failed. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -270,7 +270,7 @@ static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
     return w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
 }
 
-/* Spins once, or yields if that is due: at each step on a processor that other threads use, too,
+/* Spins once, or yields if that is due: at each step if other threads use this processor (shared),
  * else after more and more steps. The first steps have no pause instruction (BARE_STEPS). */
 static void spin_or_yield(struct shmemi_waiter *w, bool shared)
 {

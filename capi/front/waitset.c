@@ -286,8 +286,8 @@ static size_t *cursor_of(const struct set *q)
 }
 
 /* Returns the index of an element of the set for which the comparison holds; SIZE_MAX if there is
- * none. It searches from the array's cursor (cursor_of) on, round robin, and moves the cursor
- * behind the element. */
+ * none. It searches from the array's cursor (cursor_of) on, round robin, and sets the cursor to the
+ * next element. */
 static size_t find_any(const struct set *q)
 {
     size_t *next = cursor_of(q), start = shmemi_read_once(next);
