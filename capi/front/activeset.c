@@ -336,9 +336,9 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(dest, acc, n, call);
 }
 
-/* Reduces in a set that is not the world. With few elements the members combine in pairs, through
- * the program's pWrk, whose guaranteed size limits it; with more, each member reduces a share of
- * the elements and sends the result to the others. */
+/* Reduces in a set that is not the world. As many elements as fit in the guaranteed size of the
+ * program's pWrk are combined in pairs of members, who exchange them through pWrk. Of more elements
+ * each member reduces a share, and sends the result to the others. */
 static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
                    const struct shmemi_reducer *reducer, const char *call)
 {

@@ -407,7 +407,7 @@ void shmemi_archive_settled(const char *call)
     allocate(call);
     pthread_mutex_lock(&mutex);
     for (struct program *p = programs; p != NULL; p = p->next)
-        p->state = NULL;
+        p->state = NULL; /* of an earlier job; attach finds the variable again */
     for (struct program *p = programs; p != NULL; p = p->next) {
         if (shmemi_archive_memory.status == SHMEMI_ARCHIVE_REFUSED)
             shmemi_abort(call, NULL, "%s", shmemi_archive_memory.why);

@@ -352,6 +352,7 @@ static bool copy_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
     for (; r->next < r->tiles; r->next++) {
+        /* The data of a packet, as many bytes as come before its signal. */
         uint32_t at = r->next * SHMEMI_EAGER_PACKET_SIGNAL, rest = r->eager->nbytes - at, halves[2];
         uint64_t whole = shmemi_read_once(from + r->next);
         memcpy(halves, &whole, sizeof halves);

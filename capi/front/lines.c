@@ -140,7 +140,12 @@ static void await_lines(const struct awaited *a)
 /* Waits for one line that a member writes, and returns its data. */
 static const void *await_one(const struct exchange *e, uint32_t member, uint32_t line)
 {
-    struct awaited a = {e, e->mine + line, e->t->line_exchanges, 1, member, 0, 1};
+    struct awaited a = {.e = e,
+                        .lines = e->mine + line,
+                        .exchange = e->t->line_exchanges,
+                        .n = 1,
+                        .first = member,
+                        .me = 1}; /* after the only awaited member */
     await_lines(&a);
     return e->mine[line].data;
 }
@@ -164,10 +169,13 @@ static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t fr
  * at this PE. */
 static void await_group(const struct exchange *e, const struct shmemi_step *step)
 {
-    struct awaited a = {
-        e,           e->mine + step->line, e->t->line_exchanges, step->size - 1u,
-        step->first, step->stride,         step->digit,
-    };
+    struct awaited a = {.e = e,
+                        .lines = e->mine + step->line,
+                        .exchange = e->t->line_exchanges,
+                        .n = step->size - 1u,
+                        .first = step->first,
+                        .stride = step->stride,
+                        .me = step->digit};
     await_lines(&a);
 }
 

@@ -269,7 +269,8 @@ int shmemi_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes,
     return result(call, core->send(mesh, member, data, nbytes, request, cause));
 }
 
-/* Implements shmemx_mesh_receive: receives a message, or waits for one for up to timeout_ms. */
+/* Implements shmemx_mesh_receive: receives a message, or waits for one for up to timeout_ms.
+ * *nbytes is the size of data at the call, and that of the message afterwards. */
 int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, int timeout_ms,
                         const char *call)
 {

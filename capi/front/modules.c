@@ -123,8 +123,8 @@ static int init_module(enum shmemi_module_what what, const void *handle, const c
 }
 
 /* Clears the job's state in a module or library, which the program unloads next. Returns 0, or -1
- * after it has printed an error. Without a job there is no state to clear: shmem_finalize has done
- * it. Numba's code is unloaded by finalizers, which run when the process ends. */
+ * after it has printed an error. After shmem_finalize, which has cleared the state already, it does
+ * nothing: Numba's finalizers, which unload modules, run when the process ends. */
 static int finalize_module(const void *handle, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -103,7 +103,7 @@ static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
     const char *at = (const char *)(f->bias + h->p_vaddr), *end = at + h->p_memsz;
     while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
         const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)(const void *)at;
-        const char *name = at + sizeof *n;
+        const char *name = at + sizeof *n; /* name and description are padded to 4 bytes */
         const char *desc = name + (n->n_namesz + 3u) / 4 * 4;
         if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(name, "GNU", 4) == 0)
             for (uint32_t i = 0; i < n->n_descsz; i++) {

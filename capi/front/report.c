@@ -46,6 +46,7 @@ static void report(const struct shmemi_waiter *w, uint64_t now, bool timed_out)
         w->describe(w->subject, what, sizeof what);
     int32_t late[SHMEMI_LATE];
     int all, n = shmemi_activity_late(w, late, &all);
+    /* absent: a late PE that has exited with status 0 during the job; -1: none has. */
     int absent = shmemi_state.core->explain(late, n, all, why, sizeof why);
     bool ends = timed_out && absent >= 0 && !shmemi_state.survives;
     snprintf(line, sizeof line, "%s%s has waited %.*f s%s%s%s%s (the %s)", shmemi_caller(caller),

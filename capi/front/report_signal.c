@@ -61,6 +61,7 @@ void shmemi_report_signal_open(void)
 /* Waits until no handler uses the descriptor, which the core closes next. */
 void shmemi_report_signal_close(void)
 {
+    /* A handler that begins later finds no descriptor. */
     shmemi_announce(&shmemi_state.report_request_fd, 0);
     while (shmemi_load_announced(&running) != 0)
         sched_yield();

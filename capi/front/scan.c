@@ -68,9 +68,10 @@ static size_t scan_part(const struct shmemi_team *t)
     return t->round_bytes / (steps + 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* Reports whether the first PEs of the nodes exchange in steps, by the predicted time for a few
- * elements: the choice has to be made before the elements are divided into pieces, because it
- * determines their size. */
+/* Reports whether the first PEs of the nodes exchange in steps: if a round's memory has no part for
+ * each node, which exchange_totals needs, or if the model predicts that steps take less time. The
+ * prediction is for a few elements: the choice has to be made before the elements are divided into
+ * pieces, because it determines the size of a piece. */
 static bool in_steps(const struct shmemi_team *t)
 {
     return !shmemi_has_parts(t) || shmemi_model_pairs(t->n_nodes, SHMEMI_LINE_DATA);

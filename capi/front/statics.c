@@ -284,7 +284,7 @@ static int move_to_file(char *error, size_t size)
 int shmemi_statics_open(char *error, size_t size)
 {
     if (shmemi_state.statics_fd < 0)
-        return 0;
+        return 0; /* some PE cannot have symmetric statics */
     shmemi_statics_lock();
     int rc = move_to_file(error, size);
     shmemi_statics_unlock();

@@ -322,7 +322,8 @@ void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
 }
 
 /* Makes a stream wait until the comparison holds for n words of this PE: with value for all, or, if
- * value is NULL, with one of values for each. width: the bytes of a word, with SHMEMI_SIGNED added
+ * value is NULL, with one of values for each. status: 0 for each word of the wait, another number
+ * for a word that is excluded; NULL: none is. width: the bytes of a word, with SHMEMI_SIGNED added
  * for a signed type. */
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
                         const void *values, uint32_t width, struct CUstream_st *stream,

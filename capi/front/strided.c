@@ -282,8 +282,8 @@ static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, pt
 }
 
 /* Implements iput and ibput: puts nblocks blocks of bsize elements, which are dst elements apart in
- * dest and sst in source. By copies if this process can access the PE's memory, else over the
- * network. */
+ * dest and sst in source. It copies them if this process can access the PE's memory, else it puts
+ * them over the network. */
 void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {
@@ -313,8 +313,8 @@ void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
 }
 
 /* Implements iget and ibget: gets nblocks blocks of bsize elements, which are dst elements apart in
- * dest and sst in source. By copies if this process can access the PE's memory, else over the
- * network. */
+ * dest and sst in source. It copies them if this process can access the PE's memory, else it gets
+ * them over the network. */
 void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {

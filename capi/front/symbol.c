@@ -64,7 +64,8 @@ static const void *file_part(uint64_t at, uint64_t n)
     return image.bytes + at;
 }
 
-/* Returns the first section header of a type; NULL if there is none. */
+/* Returns the first section header of a type whose sh_link, the section of its names, exists; NULL
+ * if there is none. */
 static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
 {
     if (head->e_shentsize != sizeof(ElfW(Shdr)))

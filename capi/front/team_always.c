@@ -110,7 +110,9 @@ int shmemi_teams_open(void)
     for (int32_t pe = 0; w->pes != NULL && pe < w->n; pe++)
         w->pes[pe] = pe;
     if (w->pes == NULL || w->sent == NULL || w->seen == NULL || shmemi_team_place(w) != 0 ||
-        open_always() != 0 || shmemi_agree_open(w, s->max_teams) != 0) {
+        open_always() != 0 ||
+        /* The world's agreements are in the area after those of the max_teams slots. */
+        shmemi_agree_open(w, s->max_teams) != 0) {
         shmemi_teams_close();
         return -1;
     }

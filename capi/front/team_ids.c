@@ -34,10 +34,11 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     int64_t scratch = shmemi_team_place_inbox(t, area);
     t->slot = slot;
     t->scratch = my_base + scratch;
+    /* Two sets of slots share what is left between the lines and the agreements. */
     t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
     shmemi_team_rounds(t, slot);
-    free(t->sent);
+    free(t->sent); /* the team may have occupied another slot, in an earlier try */
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);
     t->seen = calloc((size_t)t->n, sizeof *t->seen);

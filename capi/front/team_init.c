@@ -116,7 +116,7 @@ static void send_message(const struct forming *m, int pe, int64_t offset, const 
                                                            .operand = word_of(m),
                                                            .op = SHMEMI_AMO_SET,
                                                            .call = m->call});
-        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, m->call);
+        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, m->call); /* until source may be reused */
         return;
     }
     memcpy(base + offset, source, n);
