@@ -36,8 +36,8 @@ uint32_t shmemi_buffers_count(void);
 /* Returns the buffer at index i of the table, which is sorted by address. */
 struct shmemi_static shmemi_buffer_at(uint32_t i);
 
-/* Returns the index of the buffer whose block is at an offset; shmemi_buffers_count() if there is
- * none. */
+/* Returns the index of the buffer whose block of the heap begins at an offset;
+ * shmemi_buffers_count() if there is none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
 /* Adds a buffer to the table. Only the thread that makes the collective call may do so. */

@@ -312,8 +312,9 @@ int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, size), "a stride",
-                                dst ^ sst << 32, call);
+    const int64_t strides = dst ^ sst << 32; /* one number, to compare both at once */
+    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, size), "a stride", strides,
+                                call);
     shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, size, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -323,8 +323,13 @@ static struct reading begin_reading(const shmemx_eager_t *eager, uint32_t slot, 
     if (eager->tile >= SHMEMI_EAGER_PACKET && shmemi_on_gpu(at))
         shmemi_abort(call, "call it in a kernel, or make the slots with SHMEMX_EAGER_NOTIFY",
                      "the host reads no tiles in the memory of a GPU");
-    return (struct reading){
-        eager, at, dest, slot, epoch, shmemi_eager_tiles(eager->nbytes, eager->tile), 0, call};
+    return (struct reading){.eager = eager,
+                            .slot = at,
+                            .dest = dest,
+                            .number = slot,
+                            .epoch = epoch,
+                            .tiles = shmemi_eager_tiles(eager->nbytes, eager->tile),
+                            .call = call};
 }
 
 /* Ends the job because the slot has a token of another size or with another number (epoch) than
@@ -391,8 +396,9 @@ static bool copy_tile(struct reading *r)
     return true;
 }
 
-/* Reports whether the counter of the slot has counted this token. If the value that the host read
- * last is too small, it reads anew what kernels have added. */
+/* Reports whether the counter of the slot has counted this token: its lower 32 bits are the epoch
+ * of the slot's last token. If the value that the host read last is too small, it reads anew what
+ * kernels have added. */
 static bool is_counted(const struct reading *r)
 {
     int counter = shmemi_eager_counter(r->eager, r->number);

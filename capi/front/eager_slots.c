@@ -79,8 +79,7 @@ bool shmemi_eager_on_gpu(void)
     return shmemi_state.gpu && shmemi_heap_on_gpu();
 }
 
-/* Reports whether this PE's CPU sends tokens over a network to any PE. If slots are in GPU memory,
- * kernels send them. */
+/* Reports whether this PE's CPU sends tokens over a network to any PE. */
 bool shmemi_eager_goes_far(void)
 {
     if (shmemi_eager_on_gpu())

@@ -142,7 +142,7 @@ static void leave_at_exit(int status, void *unused)
         pthread_mutex_trylock(&lifecycle) != 0)
         return;
     block_preemption();
-    if (shmemi_state.n_pes > 0)
+    if (shmemi_state.n_pes > 0) /* no other thread has finalized meanwhile */
         shmemi_leave();
     pthread_mutex_unlock(&lifecycle);
 }
@@ -302,9 +302,10 @@ static const struct shmemi_core *load_core(char *error, size_t size)
 {
     const struct shmemi_core *core =
         check_forked(error, size) == 0 ? shmemi_core_open(error, size) : NULL;
+    /* This shows a child of fork that the core was loaded: it refuses calls, since it has none of
+     * the core's threads. */
     if (core != NULL)
-        shmemi_state.core = core; /* recorded so that a child of fork refuses calls: it has none of
-                                     the core's threads */
+        shmemi_state.core = core;
     return core;
 }
 

@@ -172,18 +172,18 @@ static int left_behind(const struct late *t)
     return pe < n && shmemi_is_lost(pe) ? pe : s->losses[s->n_lost - 1];
 }
 
-/* Changes this PE's entry: it leaves the queue, or a home that is lost, and uses a home that is
- * alive. The loop repeats that while another PE changes the entry, or the new home is lost, too.
- * Returns false if a PE of the queue has passed the lock to this PE meanwhile. */
+/* Changes this PE's entry: the PE leaves the queue, or a home that is lost, and uses a home that is
+ * alive (t->home). It tries again if another PE has changed the entry, or the new home is lost by
+ * then. Returns false if a PE of the queue has passed the lock to this PE meanwhile. */
 static bool change_home(struct late *t)
 {
     for (;;) {
         t->home = home_now(t->l);
-        uint32_t place = my_place(t->l);
-        uint32_t to = QUEUED | WAITS | WITHOUT_QUEUE | distance_bits(t->l, t->home);
-        if (!(place & WITHOUT_QUEUE) && !(place & WAITS))
+        uint32_t entry = my_place(t->l);
+        uint32_t new_entry = QUEUED | WAITS | WITHOUT_QUEUE | distance_bits(t->l, t->home);
+        if (!(entry & WITHOUT_QUEUE) && !(entry & WAITS))
             return false;
-        if (at_place(t->l, SHMEMI_AMO_CSWAP, to, place, shmemi_state.my_pe) != place)
+        if (at_place(t->l, SHMEMI_AMO_CSWAP, new_entry, entry, shmemi_state.my_pe) != entry)
             continue;
         if (!shmemi_is_lost(t->home))
             return true;

@@ -256,7 +256,9 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
     uint64_t round = t->rounds_begun++;
     struct shmemi_lent lent;
     shmemi_lent_begin(&lent);
-    const int64_t at = shmemi_offset(dest);
+    const int64_t dest_offset = shmemi_offset(dest);
+    /* Sends the blocks for other nodes, copies those for this node, and then passes on the blocks
+     * for this node that arrive from others. */
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = shmemi_team_other_node(t, i);
         const char *part = shmemi_round_part(t, round, t->node);
@@ -267,7 +269,7 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
     }
     for (uint32_t i = 0; i < t->n_near; i++)
         copy_near(t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(t, i),
-                  at + (int64_t)(nbytes * (size_t)t->me),
+                  dest_offset + (int64_t)(nbytes * (size_t)t->me),
                   (char *)source + nbytes * (size_t)shmemi_team_neighbour(t, i), nbytes, call);
     for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_unbroken(); i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
@@ -275,8 +277,9 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
         char *blocks = shmemi_round_part(t, round, node);
         shmemi_await(t, from, call);
         for (uint32_t k = 0; k < t->n_near; k++)
-            copy_near(t, SHMEMI_OPERATION_PUT, t->near[k], at + (int64_t)(nbytes * (size_t)from),
-                      blocks + nbytes * k, nbytes, call);
+            copy_near(t, SHMEMI_OPERATION_PUT, t->near[k],
+                      dest_offset + (int64_t)(nbytes * (size_t)from), blocks + nbytes * k, nbytes,
+                      call);
     }
     sync_near(t, call);
     shmemi_lent_back(&lent, call);

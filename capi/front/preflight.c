@@ -136,6 +136,7 @@ static int has_threads(const char *path, char *error, size_t size)
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN);
     sigfillset(&all);
+    /* The test threads inherit the mask, so no handler of the program runs in one. */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_mutex_lock(&gate);
     while (n < THREADS && (why = start_test_thread(&threads[n], &small)) == 0)

@@ -30,13 +30,13 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     size_t size = reducer->size;
     size_t share = (nelems + (size_t)n - 1) / (size_t)n;
     size_t first = share * (size_t)me < nelems ? share * (size_t)me : nelems;
-    size_t last = nelems - first < share ? nelems : first + share;
+    size_t end = nelems - first < share ? nelems : first + share;
     size_t piece = SHMEMI_PIECE / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
 
     shmemi_sync_members(t, call);
-    for (size_t at = first; at < last; at += piece) {
-        size_t k = last - at < piece ? last - at : piece;
+    for (size_t at = first; at < end; at += piece) {
+        size_t k = end - at < piece ? end - at : piece;
         shmemi_combine_members(t, NULL, (uint32_t)n, acc, source + at * size, k, reducer, call);
         for (int i = 0; i < n; i++)
             shmemi_put(SHMEM_CTX_DEFAULT, dest + at * size, acc, k * size, t->pes[(me + i) % n],
@@ -53,7 +53,7 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
                            const struct shmemi_reducer *reducer, const char *call)
 {
     size_t size = reducer->size, piece = SHMEMI_PIECE / size;
-    int me = t->me, self = shmemi_state.my_pe;
+    int me = t->me, self = shmemi_state.my_pe; /* this PE: its rank, and its number in the job */
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], fetched[SHMEMI_PIECE];
     for (size_t at = 0; at < share; at += piece) {
         size_t k = share - at < piece ? share - at : piece;

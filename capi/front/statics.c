@@ -257,6 +257,8 @@ void shmemi_statics_offer(struct shmemi_init_args *args)
 static int move_to_file(char *error, size_t size)
 {
     struct shmemi_state *s = &shmemi_state;
+    /* The statics stay in the file after finalize, so this file keeps a descriptor of its own; 3 is
+     * the first number after the standard streams. */
     struct move m = {.file = fcntl(s->statics_fd, F_DUPFD_CLOEXEC, 3),
                      .place = s->statics_place,
                      .area = s->peer_base[s->my_pe] + s->statics_offset};

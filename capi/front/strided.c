@@ -155,7 +155,7 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
 {
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
-    size_t limit = STAGE / b->bytes;
+    size_t limit = STAGE / b->bytes; /* blocks that a buffer holds */
     for (size_t i = 0, k, used = 0; i < b->n; i += k, used++) {
         k = b->n - i < limit ? b->n - i : limit;
         if (used % STAGES == 0) /* the puts may still read the buffers */
@@ -195,7 +195,7 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
 {
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
-    size_t limit = 1 + (STAGE - b->bytes) / b->from_step;
+    size_t limit = 1 + (STAGE - b->bytes) / b->from_step; /* blocks that a buffer holds */
     for (size_t i = 0; i < b->n;) {
         size_t first = i, begun = 0, counts[STAGES];
         for (; begun < STAGES && i < b->n; begun++) {

@@ -188,8 +188,8 @@ static void begin_timing(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Reads the clock, and returns the time. Publishes a long wait, and reports it when a report is
- * due, whether the thread sleeps or is kept awake by the network. */
+/* Reads the clock, and returns the time. If the wait is long (LONG_NS), or the thread is about to
+ * sleep, publishes the wait, and reports it when a report is due. */
 static uint64_t clock_step(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
