@@ -23,7 +23,7 @@ void shmemi_activity_leave(void);
  * again what the awaited PEs are doing. Sets w->entry if the page had room for the wait. */
 void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now);
 
-/* Removes a wait from the control page that shmemi_activity_publish has put there. */
+/* Removes a wait, which shmemi_activity_publish has published, from the control page. */
 void shmemi_activity_withdraw(struct shmemi_waiter *w);
 
 /* The largest number of PEs that the report of a wait names. */

@@ -16,9 +16,9 @@ extern struct shmemi_archive_memory {
     bool serves; /* code of the archive in this process has the state */
     /* Not allocated yet, ready, or refused for a reason that is the same on all PEs (why). */
     enum { SHMEMI_ARCHIVE_NOT_YET, SHMEMI_ARCHIVE_READY, SHMEMI_ARCHIVE_REFUSED } status;
-    char *block;
-    struct shmemi_archive_places places;
-    char why[1024];
+    char *block;                         /* the address of this PE's block; NULL: not allocated */
+    struct shmemi_archive_places places; /* where the parts are in a block */
+    char why[1024];                      /* if refused: the cause and the remedy */
 } shmemi_archive_memory;
 
 /* Reports whether a process of the job is a program that was built against NVIDIA's library. Then

@@ -10,9 +10,7 @@
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call);
 
-/* Broadcasts in a team whose collective call has begun. to_root: the root's dest gets the data,
- * too.
- */
+/* Broadcasts in a team whose collective call has begun; to_root: also to the root's dest. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool to_root, const char *call);
 

@@ -271,6 +271,8 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
         return NULL;
     /* Earlier operations of the caller may still read the buffer or write to it. */
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    /* If some heap is in GPU memory, the PEs of a node change their heaps together, and fail if one
+     * does not come in time. This sync waits for late PEs first, without a limit. */
     if (shmemi_state.grows_together)
         shmemi_sync_members(&shmemi_world, call);
     shmemi_registration_check(&request, flags);

@@ -30,7 +30,7 @@ void shmemi_leave(void)
         return;
     uint64_t end = shmemi_now() + LEAVE_NS;
     while (s->core->leave() != SHMEMI_DONE && shmemi_now() < end)
-        /* It pauses unless the poll has handled a message: more may be there. */
+        /* No pause after a poll that has found completions: more may follow at once. */
         if (!s->networked || shmemi_net_poll("exit") <= 0)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }

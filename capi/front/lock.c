@@ -36,7 +36,8 @@
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    /* The first operation would check only its own half of the long. */
+    /* These checks are for the whole long. The operations on the lock check only the half that they
+     * access. */
     if (SHMEMI_UNLIKELY(s->n_pes == 0 || !shmemi_symmetric(lock, sizeof *lock) ||
                         (uintptr_t)lock % sizeof *lock != 0 || s->checks == SHMEMI_CHECKS_FULL)) {
         if (s->n_pes == 0)

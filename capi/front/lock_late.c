@@ -269,8 +269,8 @@ bool shmemi_lock_late(const struct lock *l, bool once)
 void shmemi_unlock_late(const struct lock *l, uint32_t place)
 {
     int home = home_now(l);
-    /* If this is another home, the one at which the lock was taken is lost, and its word with it.
-     */
+    /* If the lock's present home is not the one at which this PE took the lock (place), that one is
+     * lost, and its word with it. */
     if ((place >> DISTANCE & 0xff) == distance_bits(l, home) >> DISTANCE)
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
                      home, l->call);

@@ -14,7 +14,8 @@ int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
 
-/* Clears the job's state in the modules and libraries that the program has loaded. */
+/* At finalize: clears the job's state in the modules and libraries that the program has loaded.
+ * reset: the program has reset the GPU, so that they are no longer loaded. */
 void shmemi_modules_end(bool reset);
 
 #pragma GCC visibility pop

@@ -3,8 +3,8 @@
  *
  * It takes two agreements (agree.h). The first is about which members are lost and about a team
  * slot that all others have free. The second, when each member has made its team, confirms that all
- * have. If a PE dies or a thread occupies the slot in between, all begin again: they all know it,
- * because all get the same results.
+ * have. If a PE dies or a thread occupies the slot in between, the second result shows that, the
+ * same on all survivors, and all begin again.
  */
 #include "survivors.h"
 

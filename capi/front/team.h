@@ -47,8 +47,8 @@ struct shmemi_team {
     uint64_t line_exchanges;
     int64_t lines;
     struct shmemi_steps steps;
-    /* Scratch memory for exchanges (exchange.h): two sets of slots of slot_size bytes, used
-     * alternately, with round_size bytes each; NULL: none. */
+    /* Scratch memory for exchanges (exchange.h): two sets of slots, used alternately. A slot has
+     * slot_size bytes, and a set round_size. NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
     /* Memory for the rounds (pieces) of reductions between nodes (columns.h), and how many rounds

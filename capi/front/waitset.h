@@ -1,6 +1,7 @@
 /*
- * waitset.h: wait and test over arrays, for the public functions, which are generated. status may
- * be NULL. values is one value, or one for each element if `each` is set.
+ * waitset.h: wait and test over arrays, for the public functions, which are generated. An element i
+ * with status[i] other than 0 is excluded; status NULL: none is. values is one value, or one for
+ * each element if `each` is set.
  */
 #ifndef SHMEMI_WAITSET_H
 #define SHMEMI_WAITSET_H

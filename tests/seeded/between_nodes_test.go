@@ -102,8 +102,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "nodes/blocks-for-others", file: "capi/front/nodes.c",
-		was:  "                      blocks + nbytes * k, nbytes, call);",
-		is:   "                      blocks, nbytes, call);",
+		was:  "blocks + nbytes * k, nbytes,",
+		is:   "blocks, nbytes,",
 		user: "shmem_alltoall gives all PEs of a host the block of the first",
 		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},
