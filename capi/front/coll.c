@@ -220,7 +220,8 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call); /* shares may differ */
+    /* Members may contribute different sizes, and any source, so only dest is compared. */
+    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call);
     shmemi_coll_collect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }

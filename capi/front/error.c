@@ -172,6 +172,7 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     char caller[SHMEMI_CALLER];
     va_list args;
     va_start(args, cause);
+    /* shmemi_caller starts a thread, which a signal handler must not. */
     end_job(shmemi_in_handler() ? "" : shmemi_caller(caller), call, remedy, cause, args);
 }
 

@@ -29,8 +29,11 @@ static int64_t inbox_word(const struct shmemi_team *t)
 
 /* Keeps a message's count from overtaking earlier counts to the same PE. The count in an inbox is
  * set, and not added to. So if the count of a large message, which is written when its data has
- * arrived, came after the count of a later small message, it would set the count back. A fence does
- * not wait itself, but the target applies the messages before it first. */
+ * arrived, came after the count of a later small message, it would set the count back. A fence
+ * prevents that: it does not wait, but the target applies the messages before the fence first. No
+ * fence is needed if the network keeps all messages behind earlier data (net_ordered), if it keeps
+ * counts of large messages in order (net_signals) and this one is large, or if no operation was
+ * posted since the last fence. */
 static void keep_order(bool large, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -7,8 +7,8 @@
 
 struct shmemi_team shmemi_world;
 
-/* Allocates an array of n numbers; NULL if there is no memory. It is not NULL for n = 0, where
- * malloc may return NULL. */
+/* Allocates an array of n numbers; NULL if there is no memory. For n = 0, for which malloc may
+ * return NULL, it allocates one number. */
 int32_t *shmemi_team_numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(int32_t));
