@@ -136,6 +136,14 @@ static bool node_uses_counter(void)
     return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
 }
 
+/* Syncs the members of a team that are on this node in steps of cache lines: by a combination of no
+ * values. wait_report: how the report of a long wait lists the late PEs; NULL: by their lines. */
+static void sync_in_lines(struct shmemi_team *t, const struct shmemi_lines_report *wait_report,
+                          const char *call)
+{
+    shmemi_lines_combine(t, &(char){0}, 0, NULL, wait_report, call);
+}
+
 /* Syncs the world. This must not be an exchange (exchange.h): shmemi_exchange_prefix ends with this
  * sync, and an exchange would overwrite slots that other PEs have yet to read. */
 void shmemi_sync_world(const char *call)
@@ -147,7 +155,7 @@ void shmemi_sync_world(const char *call)
     if (s->n_nodes > 1 || node_uses_counter())
         sync_by_counter(s->n_nodes > 1, call);
     else if (s->node_pes > 1)
-        shmemi_lines_combine(&shmemi_world, &(char){0}, 0, NULL, &report, call);
+        sync_in_lines(&shmemi_world, &report, call);
     shmemi_collective_end();
 }
 
@@ -159,14 +167,14 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
         return;
     shmemi_fence_all();
     if (t != &shmemi_world) {
-        shmemi_lines_combine(t, &(char){0}, 0, NULL, NULL, call);
+        sync_in_lines(t, NULL, call);
         return;
     }
     begin_epoch();
     if (node_uses_counter())
         sync_by_counter(false, call);
     else
-        shmemi_lines_combine(t, &(char){0}, 0, NULL, &report, call);
+        sync_in_lines(t, &report, call);
 }
 
 /* Syncs a team on several nodes: the members on a node send messages to the first one there, and
@@ -196,7 +204,7 @@ void shmemi_sync_members(struct shmemi_team *t, const char *call)
     else if (t->psync != NULL)
         shmemi_activeset_sync_members(t, call);
     else if (t->n_nodes == 1)
-        shmemi_lines_combine(t, &(char){0}, 0, NULL, NULL, call);
+        sync_in_lines(t, NULL, call);
     else
         sync_by_messages(t, call);
 }

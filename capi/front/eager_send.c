@@ -296,7 +296,7 @@ static bool post_write(const shmemx_eager_t *e, uint32_t slot, int64_t offset, u
     }
     if (shmemi_eager_bytes(e->nbytes, e->tile) <= shmemi_state.net_chunk)
         return shmemi_net_start(&o);
-    shmemi_net_do(&o);
+    shmemi_net_do(&o); /* in several writes, which are complete on return */
     return false;
 }
 

@@ -84,8 +84,8 @@ static bool has_reply(const struct outgoing *o)
 static bool write_part(int pe, const struct shmemi_mail_clear *c, const char *bytes,
                        const char *call)
 {
-    /* Where this process can store: the signal word at control, the bytes at base; NULL: it cannot.
-     */
+    /* This process stores the signal word at control, and copies the bytes to base; NULL: it
+     * cannot. */
     char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
     struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
                                       .pe = pe,

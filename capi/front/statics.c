@@ -129,7 +129,7 @@ struct kernel_view {
  * for it, or the kernel's table of pages cannot be read. */
 static bool may_have_data(struct kernel_view *v, uintptr_t page)
 {
-    enum { SWAPPED = 62, PRESENT = 63 };
+    enum { SWAPPED = 62, PRESENT = 63 }; /* bits of an entry of /proc/self/pagemap */
     size_t number = page / PAGE;
     if (v->pagemap < 0)
         return true;
