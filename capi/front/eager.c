@@ -120,7 +120,7 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
-    const bool message = values[NBYTES] <= s->net_message;
+    const bool message = values[NBYTES] <= s->net_message; /* a token fits in a message */
     int64_t mine[ENTRIES] = {[LARGEST_TILE] = SHMEMI_EAGER_BLOCK,
                              [NO_NETWORK] = 1,
                              [NO_RINGS] = 1,

@@ -83,6 +83,8 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
 {
     uint32_t me = g->me, power = shmemi_power_below(g->n), beyond = g->n - power;
     size_t bytes = nelems * reducer->size, slot = t->slot_size;
+    /* The slots: for the value of a member beyond `power`, for the result that it gets, and for
+     * each step. */
     char *folded = slots, *whole = slots + slot, *step = slots + 2 * slot;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
 

@@ -195,7 +195,7 @@ static bool change_home(struct late *t)
  * earlier home, or if some PE does not know of all losses yet. */
 static bool try_once(struct late *t)
 {
-    uint32_t me = OPENED | me_plus_one();
+    uint32_t owned_by_me = OPENED | me_plus_one(); /* the home's word when this PE has the lock */
     if (shmemi_is_lost(t->home))
         change_home(t); /* this PE has left the queue already, so that no PE passes it the lock */
     if (!all_know(t->l->call))
@@ -213,7 +213,7 @@ static bool try_once(struct late *t)
         t->died = owner;
     }
     /* A value from a home that is lost by now means nothing. */
-    return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
+    return at_home(t, SHMEMI_AMO_CSWAP, owned_by_me, now) == now && !shmemi_is_lost(t->home);
 }
 
 /* Sets the lock at its home, however long that takes: it tries again and again, after growing

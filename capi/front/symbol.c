@@ -126,25 +126,25 @@ static bool find_object(uintptr_t addr, char *text, size_t size)
  * and again, and a large program has a million symbols: so the last names are cached. */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
 {
-    enum { KEPT = 8 };
+    enum { CACHED = 8 };
     static struct {
         const void *addr;
         bool found;
         char text[SHMEMI_SYMBOL];
-    } kept[KEPT];
+    } cached[CACHED];
     static uint32_t next;
     uint32_t i = 0;
     pthread_mutex_lock(&mutex);
-    while (i < KEPT && kept[i].addr != addr)
+    while (i < CACHED && cached[i].addr != addr)
         i++;
-    if (i == KEPT) {
-        i = next++ % KEPT;
-        kept[i].text[0] = 0;
-        kept[i].addr = addr;
-        kept[i].found = find_object((uintptr_t)addr, kept[i].text, sizeof kept[i].text);
+    if (i == CACHED) {
+        i = next++ % CACHED;
+        cached[i].text[0] = 0;
+        cached[i].addr = addr;
+        cached[i].found = find_object((uintptr_t)addr, cached[i].text, sizeof cached[i].text);
     }
-    memcpy(text, kept[i].text, SHMEMI_SYMBOL);
-    bool found = kept[i].found;
+    memcpy(text, cached[i].text, SHMEMI_SYMBOL);
+    bool found = cached[i].found;
     pthread_mutex_unlock(&mutex);
     return found;
 }
