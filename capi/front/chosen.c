@@ -50,7 +50,7 @@ void shmemi_settle_gpu(const char *call)
     if (settled == shmemi_join_count())
         return;
     bool moved = s->gpu && s->core->gpu_moved();
-    int64_t mine = moved ? -1 : 0, all;
+    int64_t mine = moved ? -1 : 0, all; /* all: below 0 if a thread of any PE has changed its GPU */
     shmemi_exchange(&shmemi_world, &all, &mine, 1, &least, call);
     if (all < 0) {
         if (moved && shmemi_teams_made())

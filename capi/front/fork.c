@@ -108,7 +108,7 @@ static int block_writers(const struct shmemi_program *p)
 /* ------------------------------------------------------------------- copying */
 
 /* Returns a private copy of the pages of the program's globals that were ever written; NULL if
- * there is no memory. place: the offset of the globals in the file of the heap. */
+ * there is no memory. place: the offset of the globals in the memory file. */
 static char *copy_globals(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,

@@ -224,17 +224,17 @@ static void check_mappings(struct finder *f)
         return;
     }
     uintptr_t covered[SHMEMI_STATICS] = {0};
-    unsigned long program = 0;
+    unsigned long program_inode = 0;
     struct shmemi_mapping m;
     while (shmemi_maps_next(&maps, &m)) {
         if (f->headers >= m.from && f->headers < m.to)
-            program = m.inode;
+            program_inode = m.inode;
         for (uint32_t i = 0; i < p->n_spans; i++) {
             const struct shmemi_span *s = &p->spans[i];
             uintptr_t end = s->start + s->size;
             if (m.to <= s->start || m.from >= end)
                 continue;
-            if (strcmp(m.access, "rw-p") == 0 && (m.inode == 0 || m.inode == program))
+            if (strcmp(m.access, "rw-p") == 0 && (m.inode == 0 || m.inode == program_inode))
                 covered[i] += (m.to < end ? m.to : end) - (m.from > s->start ? m.from : s->start);
         }
     }
