@@ -138,8 +138,8 @@ static bool node_uses_counter(void)
 
 /* Syncs the members of a team that are on this node in steps of cache lines: by a combination of no
  * values. wait_report: how the report of a long wait lists the late PEs; NULL: by their lines. */
-static void sync_in_lines(struct shmemi_team *t, const struct shmemi_lines_report *wait_report,
-                          const char *call)
+SHMEMI_INLINE void sync_in_lines(struct shmemi_team *t,
+                                 const struct shmemi_lines_report *wait_report, const char *call)
 {
     shmemi_lines_combine(t, &(char){0}, 0, NULL, wait_report, call);
 }
