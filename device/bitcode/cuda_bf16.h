@@ -1,8 +1,7 @@
 /*
  * cuda_bf16.h: what the device headers use of CUDA's header of this name, for clang. A value is
- * passed and returned as __bf16, which the compilers of kernels call bfloat. clang 16 computes
- * nothing in that type, and GPUs before sm_80 do not either, so that the functions compute in
- * float.
+ * passed and returned as __bf16, which the compilers of kernels call bfloat. Neither clang 16 nor
+ * GPUs before sm_80 compute in that type, so these functions compute in float.
  */
 #ifndef SHMEM_BITCODE_CUDA_BF16_H
 #define SHMEM_BITCODE_CUDA_BF16_H
@@ -24,7 +23,7 @@ static __device__ __forceinline__ float __bfloat162float(__nv_bfloat16 v)
 {
     return __builtin_bit_cast(float, (unsigned)v.bits << 16);
 }
-/* Rounds to the nearest value, and to the even one of two. NaN stays NaN. */
+/* Rounds to the nearest bfloat16, or to the even one if two are equally near. NaN stays NaN. */
 static __device__ __forceinline__ __nv_bfloat16 __float2bfloat16(float v)
 {
     unsigned bits = __builtin_bit_cast(unsigned, v);

@@ -19,7 +19,8 @@ struct shmemi_turn {
     uint32_t *claim; /* in the team's work memory; NULL for SHMEM_TEAM_INVALID and other lanes */
 };
 
-/* Waits until it is the turn of this warp in the calls of a team. */
+/* Waits until it is the turn of this warp in the calls of a team. The lanes of the warp that call
+ * for the same team together share a turn, and the first of them is the leader. */
 SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_image *image,
                                                  uint32_t call, shmemi_team_t team)
 {
@@ -32,7 +33,8 @@ SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_imag
     if (t.mine && shmemi_team_open(image, call, team, &m) == 0) {
         uint32_t polls = 0;
         t.claim = m.work.turns;
-        /* The warp whose turn it is ends without its release when a PE is lost. */
+        /* A warp that ends because a PE was lost does not release the claim, so waiters check for
+         * losses, too. */
         while (shmemi_claim_near(t.claim, 1) != 0) {
             shmemi_keep_waiting_for(image, &polls, m.losses);
             __nanosleep(64);

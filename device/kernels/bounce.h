@@ -67,7 +67,7 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
         if (WHAT == SHMEMI_BOUNCED_GET) {
             shmemi_get<shmemi_by_block, 0>(&shmemi_job, c->call, at, source + i, n, c->pe);
             shmemi_copy<shmemi_by_block, 0>(dest + i, at, n);
-            continue; /* all threads synchronise before the next get writes the buffer */
+            continue; /* the next get, by the ring, begins with a sync of all threads */
         }
         shmemi_copy<shmemi_by_block, 0>(at, source + i, n);
         if (WHAT == SHMEMI_BOUNCED_PUT || i + n < c->count) {

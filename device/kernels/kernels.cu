@@ -143,9 +143,9 @@ KERNEL(signal)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * Does this thread's part of a wait for several words: it waits for words i, i + threads, ...
- * except those that status excludes. There is one value to compare with for all words, or one for
- * each.
+ * Does this thread's part of a wait for the c->count words at c->dest: it waits for words i, i +
+ * threads, ... except those whose entry in the array at c->signal (if there is one) is not 0. Each
+ * word is compared with its entry in the array at c->source or, without that array, with c->value.
  */
 template <class T> SHMEMI_D void wait_words(call_t *c)
 {
@@ -157,7 +157,8 @@ template <class T> SHMEMI_D void wait_words(call_t *c)
                                  values != NULL ? values[i] : (T)c->value);
 }
 
-/* Makes a stream wait for one word or several, whose type c.width says. */
+/* Makes a stream wait for one word or several. c.width is the bytes of a word, with SHMEMI_SIGNED
+ * for signed ones. */
 KERNEL(wait)
 {
     switch (c.width) {

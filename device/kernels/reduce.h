@@ -25,7 +25,9 @@
 
 /*
  * Does the packed reduction, in lines (device/shmem/packed.h) of its own, which have space for
- * longer arrays than a team's lines. The number in the lines is the number of the call.
+ * longer arrays than a team's lines. The number in the lines is the number of the call. Each of the
+ * two sets of lines has `room` lines of 16 bytes for each PE; the 128 bytes before them hold the
+ * count of calls.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -159,7 +161,9 @@ SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *sou
 
 /*
  * Begins a spread reduction and returns the number of its step. Sources may be read once all PEs
- * have called: the first block signals the other PEs, and every block waits for them.
+ * have called: the first block signals the other PEs, and every block waits for them, thread i for
+ * the PE of rank i: the host chooses this algorithm only for teams with no more PEs than a block
+ * has threads.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {

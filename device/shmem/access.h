@@ -1,7 +1,8 @@
 /*
  * access.h: every access of a kernel to symmetric memory, its own or a peer's, named by its
- * purpose. Each is one instruction, a row with its scope and order, which the tests pin in the PTX.
- * A peer's memory has an address on this GPU: over NVLink, over PCIe, or in the same memory.
+ * purpose. Each access is one PTX instruction. A row below defines it, with its scope and memory
+ * order, and tests compare the compiled PTX with these rows. A peer's memory has an address on this
+ * GPU: over NVLink, over PCIe, or in the same memory.
  *
  * Bulk data is moved by weak accesses, which are not visible to others until a fence or a signal
  * follows them. Elements and flags, which others may read while they change, are moved by strong
@@ -59,8 +60,9 @@ struct alignas(16) shmemi_wide {
 };
 
 /*
- * Each row defines an access function. name: the function; in: the letter of the register that
- * carries a T, which is a REG, since PTX has no registers of 8 bits.
+ * Each row defines an access function. name: the function; T: the type of the element; REG and in:
+ * the type and the constraint letter of the register that carries the element. PTX has no registers
+ * of 8 bits, so a byte is in one of 32.
  */
 #define SHMEMI_LOAD(name, ptx, T, REG, in)                                                         \
     SHMEMI_D void name(const void *at, T *v)                                                       \
@@ -105,8 +107,8 @@ struct alignas(16) shmemi_wide {
 SHMEMI_STORES(shmemi_store_element, "st.relaxed.sys.global")
 SHMEMI_LOADS(shmemi_load_element, "ld.relaxed.sys.global")
 
-/* Loads the two words of 16 bytes by one instruction. A writer that changes one of them is not seen
- * in the middle of that word. */
+/* Loads two adjacent words of 8 bytes by one instruction. Each word is seen whole, even while a
+ * writer changes it. */
 SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 {
     shmemi_wide v;
@@ -138,21 +140,22 @@ SHMEMI_STORE(shmemi_release_gpu, "st.release.gpu.global.u64", uint64_t, uint64_t
 SHMEMI_FENCE(shmemi_fence_system, "fence.acq_rel.sys")
 
 /*
- * Waits until this thread's earlier writes are visible everywhere. It is the stronger fence,
- * because a get after a quiet must not return a value from before it: two PEs that each put, quiet
- * and get must not both miss the other's put.
+ * Waits until this thread's earlier writes are visible everywhere. The fence is .sc, not .acq_rel,
+ * because a get after a quiet must not return a value from before the quiet: two PEs that each put,
+ * quiet and get must not both miss the other's put.
  */
 SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
 
 /*
- * Bulk data. This PE's own side may also be shared or local memory, so the instruction takes any
- * address. A load from a peer is a strong one: the first-level cache may serve a weak one with data
- * from before the peer's write.
+ * Loads and stores of bulk data. The operand of this PE may also be in shared or local memory, so
+ * these instructions take any address. They do not load from a peer's memory: the first-level cache
+ * may serve a weak load with data from before the peer's write, so that load is a strong one
+ * (shmemi_load_element).
  */
 SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")
 
-/* Waits until 128 threads have called it with the barrier of this number. */
+/* Waits until 128 threads of the block have called this with the number of the same barrier. */
 SHMEMI_D void shmemi_sync_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");

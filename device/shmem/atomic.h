@@ -1,7 +1,9 @@
 /*
- * atomic.h: atomic operations on another PE's memory, by both paths.
+ * atomic.h: atomic operations on another PE's memory: by an instruction if this GPU can address
+ * that memory, else through the ring.
  *
- * KIND is one of SHMEMI_KIND_... and known when the call is compiled.
+ * KIND is one of SHMEMI_KIND_... and known when the call is compiled. The kinds from
+ * SHMEMI_KIND_SWAP on have a result.
  */
 #ifndef SHMEM_ATOMIC_H
 #define SHMEM_ATOMIC_H
@@ -62,7 +64,7 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 
 /*
  * Pushes an atomic operation with a result, on 4 or 8 bytes, and waits for the proxy's reply in the
- * reply place that q has claimed.
+ * reply place that q has claimed. A slot holds the width as its binary logarithm: 2 or 3.
  */
 SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint32_t kind,
                                            uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
@@ -86,7 +88,7 @@ SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, u
 
 /*
  * Pushes an atomic operation without a result, for which the thread does not wait. It takes one
- * slot if the operand fits into 32 bits, else two.
+ * slot if the operand fits into 32 bits, from which the proxy extends its sign, else two.
  */
 SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint32_t kind,
                                   uint64_t at, uint32_t bytes, uint64_t v, int pe)

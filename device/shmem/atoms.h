@@ -1,7 +1,7 @@
 /*
  * atoms.h: atomic instructions on a word of symmetric memory, this PE's or a peer's, one
- * instruction each. They are in no order with other accesses, and atomic with the atomics of every
- * other thread of the machine. Instructions with a result return the value before.
+ * instruction each. They are relaxed: they order no other accesses. They are atomic with respect to
+ * the atomics of all threads of the machine. Instructions with a result return the value before.
  */
 #ifndef SHMEM_ATOMS_H
 #define SHMEM_ATOMS_H

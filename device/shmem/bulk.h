@@ -38,8 +38,9 @@ SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
 SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0")
 
 /*
- * Initialises a barrier in shared memory that counts the bytes of bulk copies, and lets it expect
- * `bytes` bytes.
+ * Initialises a barrier in shared memory for one use: its first phase ends when this thread has
+ * arrived and bulk copies have delivered `bytes` bytes. The fence shows the initialised barrier to
+ * TMA, which counts the bytes.
  */
 SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
 {
@@ -63,7 +64,8 @@ SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, u
                  : "memory");
 }
 
-/* Waits until all bytes that the barrier expects (shmemi_bulk_expect) have arrived. */
+/* Waits until all bytes that the barrier expects (shmemi_bulk_expect) have arrived: until the end
+ * of its first phase, whose parity is 0. */
 SHMEMI_D void shmemi_bulk_await(uint64_t *barrier)
 {
     uint32_t done = 0;

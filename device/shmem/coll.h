@@ -77,8 +77,8 @@ SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
         shmemi_await(image, m, flags + i, step);
 }
 
-/* Ends a step of a collective: stores its number in the counter, from which the next step takes its
- * own. The last sync keeps a fast thread from reading the counter before. */
+/* Ends a step of a collective: stores its number in the counter, from which the next step computes
+ * its number. The last sync keeps a fast thread from reading the counter before it is stored. */
 template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t step)
 {
     if (SCOPE::rank() == 0)

@@ -1,6 +1,6 @@
 /*
- * context.h: an explicit context: the job as an argument of a kernel, for code that does not rely
- * on its translation unit having been filled.
+ * context.h: an explicit context: the job as an argument of a kernel, for code that cannot rely on
+ * libshmem.so having copied the job's state into its translation unit (unit.h).
  *
  *   auto ctx = shmem_ctx(target);            on the host, target symmetric
  *   kernel<<<...>>>(ctx, target);
@@ -39,7 +39,8 @@ struct shmem_context {
     {
     }
 
-    /* A shmem_ctx_t of the C interface, whichever it is, stands for the calling unit's job. */
+    /* Any valid shmem_ctx_t of the C interface stands for the job of the calling translation unit,
+     * whose state is in shmemi_here. */
     __device__ __forceinline__ shmem_context(shmemi_ctx_t ctx)
         : image(ctx == SHMEMI_CTX_INVALID ? NULL : &shmemi_here), heap(shmemi_here.job.heap)
     {

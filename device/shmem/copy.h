@@ -108,8 +108,8 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
 }
 
 /*
- * A copy by 16-byte words has fewer bytes than this, so that 32 bits count its words. No GPU has as
- * much memory.
+ * A copy by 16-byte words has fewer bytes than this (32 GiB): its words, and the index of a word a
+ * batch further on, then fit into 32 bits. Longer copies use words of 8 bytes.
  */
 #define SHMEMI_MAX_WIDE_COPY ((uint64_t)1 << 35)
 
@@ -159,7 +159,8 @@ template <int FAR> SHMEMI_D void shmemi_copy_element(uint32_t width, char *to, c
     }
 }
 
-/* The aligned middle of a copy: its offset, and its length in words of one width. */
+/* The aligned middle of a copy: it begins after `head` bytes and has `bytes` bytes, which are whole
+ * words of `width` bytes. */
 struct shmemi_middle {
     uint64_t bytes;
     uint32_t head, width;
@@ -203,8 +204,8 @@ SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, ui
     return m;
 }
 
-/* Copies n 16-byte words, less than 4 GiB in all, by the threads of a scope, at aligned addresses.
- * n is 32 bits wide, because wider indices take registers. */
+/* Copies n 16-byte words, less than SHMEMI_MAX_WIDE_COPY bytes in all, by the threads of a scope,
+ * at aligned addresses. n is 32 bits wide, because wider indices take registers. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {

@@ -140,8 +140,8 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
 
 /*
  * Stops the kernel because a slot has a token of another size, or of an epoch that is neither the
- * expected one nor the one before it. It has no pointer parameters, so that the caller's values
- * stay in registers.
+ * expected one nor the one before it. It takes values instead of a struct shmemi_eager_reading,
+ * whose address would force the caller's values into memory.
  */
 SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
                                      uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)

@@ -32,7 +32,7 @@ SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, u
 /*
  * Waits for a buffer and reserves it. The thread that has changed the state of a buffer to TAKEN
  * owns it. The fences, here and in shmemi_eager_release_buffer, ensure that the proxy has read the
- * bytes of the token before, when this thread stores those of the next.
+ * previous token's bytes before this thread stores the next token's.
  */
 SHMEMI_COLD void shmemi_eager_reserve_buffer(const struct shmemi_device_image *image, char *buffer)
 {

@@ -120,7 +120,7 @@ SHMEMI_WORD_STORE(shmemi_store_near, uint64_t, shmemi_store_gpu, __ATOMIC_RELEAS
 SHMEMI_WORD_UPDATE(shmemi_claim_near, uint32_t, shmemi_claim_gpu, __atomic_fetch_or,
                    __ATOMIC_ACQUIRE)
 
-/* Gives up claimed bits of a word, after the last use of what they protect. */
+/* Releases claimed bits of a word, after the last use of what they protect. */
 SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
 {
     SHMEMI_EITHER(shmemi_and_release_gpu(word, ~bits),

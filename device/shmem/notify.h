@@ -150,8 +150,8 @@ SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, ui
 /*
  * Sets a counter of this PE to value. It stores the difference into the word in main memory, and
  * leaves the word to which kernels' stores add; so it may lose only an addition of the host or the
- * network that arrives meanwhile. The fence is made before any other access by which this thread,
- * or others that synchronise with it, may let a PE notify again.
+ * network that arrives meanwhile. The fence orders the new value before any later access by which
+ * this thread, or a thread that synchronises with it, may let a PE notify again.
  */
 SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
                                   int notify, uint64_t value)

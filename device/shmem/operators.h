@@ -25,13 +25,13 @@ SHMEMI_OPERATOR(and, (a & b))
 SHMEMI_OPERATOR(or, (a | b))
 SHMEMI_OPERATOR(xor, (a ^ b))
 
-/* Selects the element with the greater number x; of two that are equal in x it selects b, which is
- * of the later PE. */
+/* Selects the element whose member x is greater, and b, the element of the later PE, if both are
+ * equal. */
 SHMEMI_OPERATOR(maxloc, a.x > b.x ? a : b)
 
 /*
- * The 16-bit floating-point types, by the functions of their headers: a program
- * may have switched their operators off.
+ * The operators of the 16-bit floating-point types, by the functions of CUDA's headers cuda_fp16.h
+ * and cuda_bf16.h: a program may have switched off these headers' own operators, such as +.
  */
 SHMEMI_OPERATOR(late_sum, __hadd(a, b))
 SHMEMI_OPERATOR(late_prod, __hmul(a, b))

@@ -18,7 +18,7 @@ SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_
 
 /*
  * Returns the number of the ring into which this thread pushes a quiet or fence of all rings. Any
- * ring would do; its own is shared the least.
+ * ring would do; the thread's own ring is shared with the fewest other threads.
  */
 SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 {
@@ -40,7 +40,8 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
     return 0;
 }
 
-/* The most rings that a quiet tracks one by one. With more rings, each quiet goes to the proxy. */
+/* The most rings that a quiet tracks one by one, by a bit of a 64-bit word for each. With more
+ * rings, each quiet goes to the proxy. */
 #define SHMEMI_QUIETED 64
 
 /*

@@ -95,10 +95,10 @@ SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 #define SHMEMI_LINES 4
 
 /*
- * Waits until the lines of up to SHMEMI_LINES PEs, from rank first on, have the number, and returns
- * their data. at is rank 0's line, and the others' follow at distances of `apart` bytes.
- * This PE has no line. All are loaded in each poll: one load after the other would add the time of
- * a load for each PE.
+ * Waits until the lines of up to SHMEMI_LINES PEs, from rank `first` on, have the number, and
+ * stores their data in data. at is rank 0's line, and the lines of the other ranks follow at
+ * distances of `apart` bytes. This PE has no line. Each poll loads all lines at once: one load
+ * after the other would add the time of a load for each PE.
  */
 SHMEMI_D void shmemi_await_lines(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, const char *at, uint64_t apart,
@@ -177,7 +177,8 @@ template <> struct shmemi_most_in_lines<shmemi_by_thread> {
 template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines {
     /*
      * Reports whether count elements go in lines. All PEs of the team have the same answer, because
-     * they call by the same scope. No elements do not: without an exchange there is no round.
+     * they call by the same scope. 0 elements do not (count - 1 is then the greatest number): the
+     * PEs would exchange nothing, and the two sets of lines rely on an exchange in each round.
      */
     template <class SCOPE>
     SHMEMI_D int takes(const struct shmemi_device_image *image, const struct shmemi_members *m,
@@ -188,8 +189,9 @@ template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines
     }
 
     /*
-     * Reduces count elements. Each thread of the scope loads words of source, stores them at the
-     * other PEs, and alone stores the results of the same words: source and dest may be the same.
+     * Reduces count elements. Each thread of the scope loads words of source, sends them to the
+     * other PEs, and stores the results of the same words. No other thread reads these words of
+     * source or stores these of dest, so source and dest may be the same array.
      */
     template <class SCOPE, int PARTS>
     SHMEMI_D void reduce(const struct shmemi_device_image *image, const struct shmemi_members *m,

@@ -6,7 +6,8 @@
  * There are two buffers, used alternately. A PE that sends the chunk of round t + 2 has waited for
  * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only after it has combined
  * those of round t: so the buffer that is written again is free without a message that says so.
- * Rounds are counted over all reductions of a team. Short ones go another way (packed.h).
+ * Rounds are counted over all reductions of a team. Short reductions use lines instead of chunks
+ * (packed.h).
  */
 #ifndef SHMEM_REDUCE_H
 #define SHMEM_REDUCE_H
@@ -37,7 +38,7 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
 /* The state of a reduction between two rounds, in each of which every PE sends one chunk. */
 struct shmemi_rounds {
     struct shmemi_members team;
-    uint64_t round, chunk; /* chunk 0: the team is invalid */
+    uint64_t round, chunk; /* the next round; bytes of a chunk, 0: the team is invalid */
 };
 
 /*

@@ -253,8 +253,7 @@ static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shm
         unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
         int same;
         __match_all_sync(mask, alike, &same);
-        if (!same) /* lanes push to different rings; to find those of the same ring takes 200 cycles
-                    */
+        if (!same) /* lanes push to different rings; this instruction takes 200 cycles */
             mask = __match_any_sync(mask, alike);
     }
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));

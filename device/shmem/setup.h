@@ -64,8 +64,10 @@ SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image
 }
 
 /*
- * Ends the job. The kernel does not trap: its process would find an error of the GPU, and might end
- * with a status of its own before the job does.
+ * Ends the job: reports the exit status to the host, and waits until the host has set the lower
+ * half of job.stop to all ones, which means that the job ends. The kernel does not trap: its
+ * process would find an error of the GPU, and might end with a status of its own before the job
+ * does.
  */
 __attribute__((noreturn)) SHMEMI_COLD void
 shmemi_global_exit(const struct shmemi_device_image *image, uint32_t call, int status)

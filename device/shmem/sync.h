@@ -87,8 +87,8 @@ SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
  * Syncs by dissemination: in round k a PE signals the PE 2^k ranks after it and waits for the
  * signal of the PE 2^k ranks before it, so that after log2 n rounds each PE knows that all PEs have
  * called. One thread does it, because its signal of a round must follow the one that it received in
- * the round before. A flag must not overtake that of the step before in a network that keeps no
- * order.
+ * the round before. In a network that keeps no order a flag could overtake the flag of the step
+ * before; so the caller has made a quiet or a fence of the rings since that step.
  */
 SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)

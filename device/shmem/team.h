@@ -19,7 +19,7 @@ struct shmemi_work {
     uint64_t *step;    /* the last step that this PE has finished */
     uint64_t *round;   /* the last round of data that this PE has sent */
     uint32_t *ticket;  /* blocks that have arrived (device/kernels) */
-    uint32_t *turns;   /* 1 while a warp makes a collective call (device/bitcode) */
+    uint32_t *turns;   /* a claim: 1 while a warp makes a collective call (device/bitcode) */
     uint64_t *rounds;  /* a flag for each round of a dissemination */
     uint64_t *arrived; /* a flag for each PE: its last step */
     uint64_t *pushed;  /* a flag for each PE: the last round of data it has sent */
@@ -95,7 +95,9 @@ SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmem
 }
 
 /* Returns the entry of a team that is not the world, or NULL if the handle is not a team. Stores in
- * n how many PEs the team has. */
+ * n how many PEs the team has. The low SHMEMI_TEAM_BITS bits of a handle are the team's place in
+ * the table, and SHMEM_TEAM_SHARED has place 0. The entry repeats the handle, because a later team
+ * may have the place of an earlier one. */
 SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
                                                             shmemi_team_t team, int *n)
 {

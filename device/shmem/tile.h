@@ -362,7 +362,7 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
 /*
  * Waits for the tile collectives that the scope has started on a team. PUSHED: in them PEs have
  * written to each other, so it waits for all PEs of the team; else each PE has read the tiles of
- * the others and written only its own.
+ * the others and written only its own. Returns 0, or -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, int PUSHED>
 SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,

@@ -192,7 +192,8 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
 /*
  * Waits until all PEs of the team have called, and combines their sources. Each PE that computes a
  * result has it in its own dest. The program leaves a source unchanged until it knows that every
- * reader has finished.
+ * reader has finished. KIND is SHMEMI_TILE_..., and root counts only if there is one. Returns 0, or
+ * -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, class FOLD, class T, int KIND>
 SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,

@@ -185,7 +185,7 @@ SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t c
 
 /*
  * Returns the index of the first word that satisfies the comparison, or SHMEMI_NONE. It sets *any
- * to 1 if status excludes not all words, so that the caller knows whether waiting makes sense.
+ * to 1 if it has found a word that status does not exclude: only then may a caller wait.
  */
 template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
 {
@@ -228,8 +228,7 @@ SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_
 
 /*
  * Stores the indices of all words that satisfy the comparison and returns how many there are. It
- * sets *any to 1 if status excludes not all words, so that the caller knows whether waiting makes
- * sense.
+ * sets *any to 1 if status does not exclude all words: only then may a caller wait.
  */
 template <class T>
 SHMEMI_D size_t shmemi_collect(const struct shmemi_vector<T> &v, size_t *indices, int *any)

@@ -2,7 +2,8 @@
  * work.h: the work memory of kernels' collectives. It is symmetric, at the same place in every PE's
  * heap, and zero when the job begins:
  *
- *   a counter of steps, a counter of rounds of data, a count of blocks, a claim: this PE's own
+ *   a counter of steps, a counter of rounds of data, a count of blocks that have arrived, and a
+ *   claim of the warp that makes a collective call   used by this PE only
  *   a flag for each round of a dissemination          written by one peer each
  *   arrived[n]          the step that a PE has reached, written by that PE
  *   pushed[n]           the round of data that it has sent, written by that PE
