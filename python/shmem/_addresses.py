@@ -13,8 +13,8 @@ from shmem._errors import DeviceError, FreedError, ShmemError, SizeError, Symmet
 from shmem._ghosts import Ghost
 from shmem._runtime import refuse, state
 
-# An array without elements, at the address of the buffer that it is made from. In a call without
-# types it is passed as a pointer. numpy's own a.ctypes.data takes four times as long.
+# Makes a ctypes array of 0 elements at the address of a buffer. ctypes passes such an array as a
+# pointer to a function without declared types. numpy's own a.ctypes.data takes four times as long.
 pointer_to: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
 
 
@@ -23,14 +23,14 @@ def address_of(array: Array) -> int:
     try:
         return ctypes.addressof(pointer_to(array))
     except (TypeError, ValueError):
-        # ctypes takes only buffers that are contiguous and writable, and numpy exports none of
-        # times and of other packages' types.
+        # ctypes takes only buffers that are contiguous and writable, and numpy exports no buffer
+        # of an array of times or of another package's type.
         address: int = array.__array_interface__["data"][0]
         return address
 
 
 def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError:
-    """Why an address cannot be used as a symmetric one."""
+    """The error for an operand that is not in symmetric memory. name says which operand it is."""
     if state.count == 0:
         return refuse(call)
     what = describe(name, array)
@@ -54,7 +54,7 @@ def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError
 
 
 def check_span(call: str, name: str, array: Array) -> int:
-    """The address of an array with strides, all of which must be symmetric memory."""
+    """The address of an array with strides; an error unless all of it is in symmetric memory."""
     low = high = address_of(array)
     for n, stride in zip(array.shape, array.strides, strict=True):
         if n == 0:

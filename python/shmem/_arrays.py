@@ -26,13 +26,18 @@ Kind = type[S] | np.dtype[S]
 
 
 def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
-    """The memory of an array, which has been registered, as an array of its own."""
+    """A new array on the memory of an array that was registered.
+
+    address is that of the first element, symmetric and length the place in the heap and the bytes
+    of the registered pages. The block keeps the program's array until the pages are unregistered.
+    """
     block = _blocks.enter(address, array.nbytes)
     block.symmetric, block.length, block.keeps = symmetric, length, array
-    return _own(block, array.shape, array.dtype)
+    return _array_of(block, array.shape, array.dtype)
 
 
 def _allocate(call: str, nbytes: int, zero: bool) -> _blocks.Block:
+    """A new block of the heap, which all PEs allocate together; the caller has the lock."""
     functions = library(call)
     if state.heap == "device" and _events.in_graph():
         raise StateError(
@@ -60,6 +65,7 @@ def _allocate(call: str, nbytes: int, zero: bool) -> _blocks.Block:
 
 
 def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
+    """A new array of the heap: of numpy, also where the CPU cannot access the heap."""
     kind = resolve(call, dtype)
     sizes = sizes_of(call, shape)
     nbytes = kind.itemsize
@@ -67,13 +73,14 @@ def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
         nbytes *= n
     with lock:
         block = _allocate(call, nbytes, zero)
-    return _own(block, sizes, kind)
+    return _array_of(block, sizes, kind)
 
 
-def _own(block: _blocks.Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+def _array_of(block: _blocks.Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
     """A block as an array; the block is dropped when the array and its views have gone."""
     out: Array = np.asarray(Owner(block, sizes, kind))
-    # numpy knows the types of other packages by object only, not by name.
+    # Owner describes the type by its name. numpy finds a type of another package only by its
+    # object, so for such a type Owner is an array of bytes.
     return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
@@ -394,9 +401,10 @@ def _kind(call: str, value: Any, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def _filled(call: str, shape: Shape, given: Array, dtype: DTypeLike, device: Device | None) -> Any:
-    """An array with these elements, all of which were checked.
+    """An array with these elements.
 
-    After the allocation the other PEs believe the array to be ready.
+    It raises all errors about its arguments before the allocation, after which the other PEs
+    assume that the array is ready.
     """
     wanted = _device.check_device(call, device)
     sizes = sizes_of(call, shape)

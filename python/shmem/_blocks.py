@@ -33,8 +33,8 @@ class Block:
         self.address = address
         self.nbytes = nbytes
         self.number = number  # in the order of allocation
-        self.slot = slot  # its bit in the vote
-        self.owner_alive = True
+        self.slot = slot  # its bit in the PEs' vote about what to free (_reclaim.py)
+        self.owner_alive = True  # the program has an array on it (_reclaim.Owner)
         self.freed = False  # by free: it cannot be used, even if references to it exist
         self.remains: _remains.Pages | None = None  # the copy of its contents after finalize
         # For registered memory: its place in the heap, the bytes of its pages, and the array that
@@ -55,11 +55,14 @@ class _Heap:
         self.blocks: dict[int, Block] = {}  # these blocks, by their start
         self.slots: dict[int, Block] = {}  # all blocks that are not back in the heap, by slot
         self.pending: dict[int, Block] = {}  # the blocks among them that this PE has dropped
-        self.free_slots: list[int] = []
-        self.count = 0
-        # The block that was found last: the next put or get most often uses it again.
+        self.free_slots: list[int] = []  # a heap (heapq), so that all PEs take the same slot
+        self.count = 0  # blocks made so far
+        # The addresses of the block that was found last, which the next put or get most often uses
+        # again. 1 and 0, in which no address is: no such block.
         self.low, self.high = 1, 0
-        self.vote = 0  # address of two arrays of words: this PE's vote and the result
+        # The address of two symmetric arrays of `words` words of 64 bits: this PE's vote about what
+        # to free, and its result (_reclaim.py). 0 before the first allocation.
+        self.vote = 0
         self.words = 0
 
 
@@ -67,7 +70,7 @@ heap = _Heap()
 
 
 def find(address: int, nbytes: int) -> Block | None:
-    """The block that has all of a range, if it can be used."""
+    """The block that contains a whole range of bytes, if it can be used; else None."""
     i = bisect_right(heap.starts, address) - 1
     if i >= 0:
         block = heap.blocks[heap.starts[i]]

@@ -1,7 +1,7 @@
 """The line of the program from which a call of the library came, for the library's reports.
 
-The library requests it in a thread of its own, when it reports a wait or ends the job. Calls do not
-become slower.
+When the library reports a long wait or ends the job, it calls _name in a thread of its own. So the
+program's calls do not become slower.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _NAMER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_
 
 
 def _is_own(frame: FrameType) -> bool:
+    """Whether the frame runs code of this package."""
     return os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE)
 
 
@@ -30,7 +31,10 @@ def _function(frame: FrameType) -> str:
 
 
 def describe(frame: FrameType | None) -> str:
-    """`shmem.zeros at train.py:12`, of the innermost frames; "" if none is the package's."""
+    """The line that called the package, such as `shmem.zeros at train.py:12`.
+
+    frame is the innermost frame of a thread; "" if it does not run code of the package.
+    """
     called = None
     while frame is not None and _is_own(frame):
         called, frame = frame, frame.f_back
@@ -44,6 +48,11 @@ def describe(frame: FrameType | None) -> str:
 
 
 def _name(thread: int, text: int, size: int) -> None:
+    """Writes the caller's line of a thread, a C string, to the size bytes at the address text.
+
+    The thread is named as by threading.get_ident. An error, such as that of getcwd in a folder that
+    was removed, leaves the bytes as they are: the library then reports without the line.
+    """
     # Threads that Python has not made, such as the library's, have no frame.
     try:
         line = describe(sys._current_frames().get(thread)).encode(errors="replace")[: size - 1]
@@ -56,10 +65,10 @@ _namer = _NAMER(_name)
 
 
 def begin(loaded: Loaded) -> None:
-    """Lets the library ask from now on."""
+    """Lets the library call _name from now on."""
     loaded.untyped("shmemi_set_caller")(_namer)
 
 
 def end(loaded: Loaded) -> None:
-    """Stops the library from asking: the interpreter ends."""
+    """Stops the library from calling _name, because the interpreter ends."""
     loaded.untyped("shmemi_set_caller")(None)

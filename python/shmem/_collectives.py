@@ -20,6 +20,7 @@ Checked = Array | Span
 
 
 def operands(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, int]:
+    """dest and source, each with its address, when both are symmetric and of one dtype."""
     to, address = symmetric_span(call, "dest", dest)
     if not isinstance(to, Span):
         writable(call, "dest", to)
@@ -29,6 +30,7 @@ def operands(call: str, dest: Any, source: Any) -> tuple[Checked, int, Checked, 
 
 
 def check_room(call: str, name: str, array: Checked, elements: int) -> None:
+    """Refuses an operand with fewer elements."""
     if array.size < elements:
         raise SizeError(
             call,
@@ -39,7 +41,11 @@ def check_room(call: str, name: str, array: Checked, elements: int) -> None:
 
 
 def check_apart(call: str, address: int, written: int, origin: int, read: int, same: bool) -> None:
-    """Refuses operands that overlap; same allows one array for both."""
+    """Refuses operands that overlap.
+
+    The call writes `written` bytes at address and reads `read` bytes at origin. same: dest and
+    source may begin at the same address.
+    """
     if written == 0 or read == 0 or (same and address == origin):
         return
     if address < origin + read and origin < address + written:
@@ -56,6 +62,7 @@ def _refuse_overlap(call: str, same: bool) -> NoReturn:
 
 
 def end(call: str, failed: int) -> None:
+    """Raises the error of a collective: that a PE is lost, or (failed is not 0) of the team."""
     settle(call)
     if failed:
         raise ArgumentError(call, "team", "the library refuses it", "pass a team that exists")
@@ -212,8 +219,8 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     functions = library(call)
     to, address, data, origin = operands(call, dest, source)
     handle, n = team_handle(call, team)
-    # The PEs find the length of all parts together in the call, so the operands cannot be checked
-    # for it before. The call may write up to source, but no further.
+    # Only in the call do the PEs learn the length of all parts together, so dest cannot be checked
+    # for it before. room is how many bytes the call may write: up to source, if source is in dest.
     room = to.nbytes
     if data.nbytes and not (n == 1 and address == origin):
         if address <= origin:
@@ -234,7 +241,7 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
         end(call, failed)
         return
     settle(call)
-    if to.nbytes >= needed.value > room:
+    if to.nbytes >= needed.value > room:  # dest is long enough, but source is within these bytes
         _refuse_overlap(call, same=n == 1)
     parts, least_room = (size.value // to.itemsize for size in (needed, least))
     raise SizeError(
@@ -367,8 +374,8 @@ def alltoalls(
             read * to.itemsize,
             same=n == 1 and dst == sst,
         )
-    # The variant for bytes would also count strides in bytes, so the one for the element size is
-    # used.
+    # shmem_alltoallsmem would count strides in bytes, so the function of a type of this size moves
+    # the elements. A long double has 16 bytes.
     form: Callable[..., int] | None = {
         1: functions.shmem_uint8_alltoalls,
         2: functions.shmem_uint16_alltoalls,

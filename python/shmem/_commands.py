@@ -1,4 +1,4 @@
-"""The commands of a wheel: each becomes the program of its name beside the library."""
+"""The commands of a wheel: each runs the library's program of the same name, in shmem/bin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Runs the program of the name by which this one was started."""
+    """Replaces this process by the program that has the name of the command (argv[0])."""
     name = Path(sys.argv[0]).name
     program = Path(__file__).resolve().parent / "bin" / name
     try:

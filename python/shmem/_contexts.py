@@ -57,27 +57,28 @@ class Context(Own):
     ) -> None:
         call = "Context"
         functions = library(call)
-        of = None if team is None else team_handle(call, team)[0]
+        team_number = None if team is None else team_handle(call, team)[0]
         options = bool(serialized) * _abi.SHMEM_CTX_SERIALIZED
         options |= bool(private) * _abi.SHMEM_CTX_PRIVATE
         options |= bool(nostore) * _abi.SHMEM_CTX_NOSTORE
         made = ctypes.c_int(_abi.SHMEM_CTX_INVALID)
         at = ctypes.addressof(made)
-        if of is None:
+        if team_number is None:
             failed = functions.shmem_ctx_create(options, at)
         else:
-            failed = functions.shmem_team_create_ctx(of, options, at)
+            failed = functions.shmem_team_create_ctx(team_number, options, at)
         settle(call)
         if failed:
             raise StateError(
                 call, "", "there is no room for another context", "destroy some that are not used"
             )
-        self._handle: int | None = made.value
-        self._team = of
-        self._turn = state.turn
+        self._handle: int | None = made.value  # None after destroy
+        self._team = team_number
+        self._turn = state.turn  # the number of the job that the context belongs to
         self.n_pes: int | None = None if team is None else team.n_pes
         self._kept: list[Any] = []
-        self._guard = threading.RLock()  # a finalizer may use the context at any moment
+        # An RLock: in a thread that has it, a finalizer may run and use the context.
+        self._guard = threading.RLock()
         _contexts.add(self)
 
     def __repr__(self) -> str:
@@ -174,7 +175,7 @@ class Context(Own):
         _error: BaseException | None,
         _where: TracebackType | None,
     ) -> None:
-        """Destroys the context, unless it is destroyed, or the job has ended (count is 0)."""
+        """Destroys the context, unless it is destroyed already, or the job is over (count is 0)."""
         if self._handle is not None and state.count:
             self.destroy()
 
@@ -187,7 +188,7 @@ class _Default(Context):
         self._team = None
         self.n_pes = None
         self._kept = []
-        self._guard = threading.RLock()  # a finalizer may use the context at any moment
+        self._guard = threading.RLock()  # as in Context
 
     def destroy(self) -> None:
         raise ArgumentError(
@@ -198,7 +199,7 @@ class _Default(Context):
         self._kept.clear()
 
 
-_contexts: set[Context] = set()
+_contexts: set[Context] = set()  # those that are not destroyed
 DEFAULT = _Default()
 
 
@@ -217,6 +218,7 @@ def _end_all() -> None:
 
 
 def _end_those_of(team: int) -> None:
+    """Removes the contexts of a team (its handle), which the library has destroyed with it."""
     for context in [c for c in _contexts if c._team == team]:
         context.end()
 

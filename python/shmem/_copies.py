@@ -24,7 +24,8 @@ from shmem._operands import (
 from shmem._runtime import library, settle, state
 from shmem._spans import Span, of_tensor
 
-# The addresses of dest and source, and this PE's operand, which has the length of the copy.
+# The addresses of dest and source, and this PE's operand, which has the length of the copy. The
+# address of the other PE's operand is that of the same symmetric memory at this PE.
 Row = tuple[int, int, Array | Span]
 
 
@@ -37,12 +38,12 @@ class StridedCopy:
 
     def refused(self, call: str) -> LayoutError:
         """The error of a call that takes only contiguous arrays."""
-        at_source = self._dest.flags.c_contiguous
-        name, which = ("source", self._source) if at_source else ("dest", self._dest)
+        is_source = self._dest.flags.c_contiguous
+        name, which = ("source", self._source) if is_source else ("dest", self._dest)
         return not_contiguous(call, name, which, "pass slices without strides")
 
     def put(self, call: str, handle: int, pe: int, stream: object) -> None:
-        """Copies to another PE; not on a stream."""
+        """Copies to dest at another PE. An error if stream is not None."""
         if stream is not None:
             raise self.refused(call)
         functions = library(call)
@@ -63,42 +64,50 @@ class StridedCopy:
             settle(call)
 
     def get(self, call: str, handle: int, pe: int, stream: object) -> None:
-        """Copies from another PE; not on a stream."""
+        """Copies from source at another PE. An error if stream is not None.
+
+        A dest that runs backwards gets its data through a temporary array: the library accepts no
+        negative strides.
+        """
         if stream is not None:
             raise self.refused(call)
         functions = library(call)
         to, data = self._dest.squeeze(), self._source.squeeze()
         data, to = _strided.forwards(call, "source", data, to)
-        array = to
+        target = to
         if not _strided.runs_forwards(to):
             of_cpu(call, "dest that runs backwards", to)
-            array = np.empty(to.shape, to.dtype)
+            target = np.empty(to.shape, to.dtype)
         start = check_span(call, "source", data)
-        origin = address_of(array)
-        for at, of, step, stride, run, blocks in _strided.pieces(array, data):
+        origin = address_of(target)
+        for at, of, step, stride, run, blocks in _strided.pieces(target, data):
             if blocks == 1:
                 functions.shmem_ctx_getmem(handle, origin + at, start + of, run, pe)
             else:
                 functions.shmem_ctx_ibget8(
                     handle, origin + at, start + of, step, stride, run, blocks, pe
                 )
-        if array is not to:
-            to[...] = array
+        if target is not to:
+            to[...] = target
         if state.failed:
             settle(call)
 
 
-def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
-    """A copy between two tensors of a GPU; None for other operands, or wrong ones."""
+def _tensors(call: str, dest: Any, source: Any, at_peer: Any) -> Row | None:
+    """A copy between two tensors of a GPU, of which at_peer (dest or source) is the other PE's.
+
+    None for other operands, and for tensors of different types or outside of symmetric memory: the
+    caller's longer path serves the former and refuses the latter.
+    """
     to = of_tensor(dest)
     data = None if to is None else of_tensor(source)
     if to is None or data is None or to.dtype != data.dtype:
         return None
-    here, other = (data, to) if there is dest else (to, data)
+    local, remote = (data, to) if at_peer is dest else (to, data)
     check_shapes(call, to, data)
-    if _blocks.find(other.address, here.nbytes) is None:
+    if _blocks.find(remote.address, local.nbytes) is None:
         return None
-    return to.address, data.address, here
+    return to.address, data.address, local
 
 
 def outgoing(call: str, dest: Any, source: Any) -> Row | StridedCopy:
@@ -117,7 +126,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | StridedCopy:
 
 
 def outgoing_row(call: str, dest: Any, source: Any) -> Row:
-    """The same as outgoing, but refuses gaps."""
+    """A copy of contiguous arrays, of source to dest at another PE; refuses arrays with gaps."""
     row = _tensors(call, dest, source, dest)
     if row is not None:
         return row

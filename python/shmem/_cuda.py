@@ -12,7 +12,7 @@ from typing import Any
 
 _TYPE, _ORDINAL = 2, 9  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _DEVICE_ORDINAL
 _NO_CONTEXT = 201
-_DEFAULTS = 2  # streams with one of the numbers up to this are default streams, of any GPU
+_DEFAULTS = 2  # 0, CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2): each GPU has these streams
 
 
 @functools.cache
@@ -22,6 +22,7 @@ def driver() -> Any:
 
 
 def _ask(address: int) -> tuple[int, int, int]:
+    """The driver's status, the type of memory (0: none known), and the number of its GPU."""
     kind, ordinal = ctypes.c_int(0), ctypes.c_int(0)
     which = (ctypes.c_int * 2)(_TYPE, _ORDINAL)
     into = (ctypes.c_void_p * 2)(ctypes.addressof(kind), ctypes.addressof(ordinal))
@@ -30,7 +31,10 @@ def _ask(address: int) -> tuple[int, int, int]:
 
 
 def _ask_in_context(address: int) -> tuple[int, int, int]:
-    """The same in a thread without a context, for a driver that needs one."""
+    """What _ask returns, with GPU 0's primary context in this thread for the time of the call.
+
+    Some drivers answer only in a thread that has a context.
+    """
     cuda, context = driver(), ctypes.c_void_p()
     if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
         return _NO_CONTEXT, 0, 0

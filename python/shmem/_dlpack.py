@@ -8,7 +8,8 @@ from typing import Any
 
 CUDA = 2  # kDLCUDA
 
-# Codes of element types: by numpy's kind; types that numpy lacks, by name.
+# DLPack's codes of element types (kDLInt and so on): by numpy's kind; types that numpy lacks, by
+# name.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _NAMED = {
     "bfloat16": 4,
@@ -20,6 +21,8 @@ _NAMED = {
 
 
 class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h; device and number are its DLDevice, code to lanes its DLDataType."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device", ctypes.c_int32),
@@ -39,6 +42,8 @@ _DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class _Managed(ctypes.Structure):
+    """DLManagedTensor of dlpack.h, to which a capsule points."""
+
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER))
 
 
@@ -46,13 +51,14 @@ class _Managed(ctypes.Structure):
 _kept: dict[int, tuple[Any, ...]] = {}
 
 
-_NAME = b"dltensor"
-_api = ctypes.PyDLL(None)
+_NAME = b"dltensor"  # of a capsule that no consumer has accepted yet
+_api = ctypes.PyDLL(None)  # Python's own functions, which need the interpreter's lock
 
 
-# Both may be called when the interpreter ends and the names of this module are gone, so they hold
-# what they need themselves.
-def _let_go(at: int | None, kept: dict[int, tuple[Any, ...]] = _kept) -> None:
+# _release and _destroy may be called when the interpreter ends and the names of this module are
+# gone, so their default arguments keep the objects that they need.
+def _release(at: int | None, kept: dict[int, tuple[Any, ...]] = _kept) -> None:
+    """The deleter, which a consumer calls with the address of the _Managed: drops its objects."""
     kept.pop(at or 0, None)
 
 
@@ -60,15 +66,17 @@ def _destroy(
     capsule: int | None,
     api: ctypes.PyDLL = _api,
     name: bytes = _NAME,
-    let_go: Callable[[int | None], None] = _let_go,
+    release: Callable[[int | None], None] = _release,
 ) -> None:
-    # A consumer renames the capsule that it accepts; this capsule had no consumer.
+    """The destructor of a capsule: drops its objects if it had no consumer."""
+    # A consumer renames the capsule that it accepts, and calls the deleter.
     if api.PyCapsule_IsValid(capsule, name):
-        let_go(api.PyCapsule_GetPointer(capsule, name))
+        release(api.PyCapsule_GetPointer(capsule, name))
 
 
-_deleter = _DELETER(_let_go)
+_deleter = _DELETER(_release)
 _destructor = _DESTRUCTOR(_destroy)
+# One reference too many: C code may call these functions until the process ends.
 for _thunk in (_deleter, _destructor):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_thunk))
 _api.PyCapsule_New.restype = ctypes.py_object
@@ -92,7 +100,10 @@ def capsule(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
 ) -> Any:
-    """A capsule of GPU memory; owner lives until the deleter is called. Strides in bytes."""
+    """A capsule of memory at address on the GPU of this number; its owner lives as long.
+
+    code is that of code_of, and strides are in bytes.
+    """
     n = len(shape)
     lengths = (ctypes.c_int64 * n)(*shape)
     steps = (ctypes.c_int64 * n)(*(s // itemsize for s in strides))

@@ -30,8 +30,8 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
     If ml_dtypes is installed its types are used, and numpy can compute with them; else the metadata
     of the dtype, which numpy does not compare, has the name.
     """
-    said = "" if isinstance(dtype, type) else str(dtype)
-    name = said.removeprefix("torch.")
+    text = "" if isinstance(dtype, type) else str(dtype)
+    name = text.removeprefix("torch.")
     if name in _BYTES and not isinstance(dtype, np.dtype):
         if importlib.util.find_spec("ml_dtypes") is not None:
             import ml_dtypes
@@ -39,7 +39,7 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
             extra: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
             return extra
         return np.dtype(f"V{_BYTES[name]}", metadata={"name": name})
-    if name != said:
+    if name != text:  # a type of torch
         dtype = _WORDS.get(name, name)
     try:
         out = np.dtype(dtype)
@@ -72,12 +72,15 @@ _NUMPY = {
 
 
 def types(names: str) -> dict[np.dtype[Any], str]:
-    """The library's names of types, by dtype."""
+    """The names, by dtype. names are words as in the library's functions, such as "int32 half"."""
     return {np.dtype(_NUMPY.get(name, name)): name for name in names.split()}
 
 
 def words(function: str, names: str) -> dict[int, tuple[str, np.dtype[Any]]]:
-    """By bytes: the function for a word of that size, and the type."""
+    """The functions for words, by the bytes of a word: each function's name, and the word's dtype.
+
+    function is a pattern of names, with {} for one of the types that names lists.
+    """
     return {d.itemsize: (function.format(name), d) for d, name in types(names).items()}
 
 
@@ -93,12 +96,14 @@ STREAM = {str(d): name for d, name in {**BITS, **_ON_GPU}.items()} | {"bfloat16"
 
 
 def _no_such(call: str, dtype: object, have: Iterable[object]) -> DtypeError:
+    """The error for an operation that has no function for a dtype, but for those in have."""
     return DtypeError(
         call, f"an array of {dtype}", "it has no such type", f"use {', '.join(map(str, have))}"
     )
 
 
-def _said(dtype: np.dtype[Any]) -> str:
+def _type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a type, also of one for which numpy has only bytes (resolve)."""
     return str(dtype if dtype.metadata is None else dtype.metadata.get("name", dtype))
 
 
@@ -106,13 +111,13 @@ def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) ->
     """The library's name of a type, if the operation accepts it."""
     name = table.get(dtype)
     if name is None:
-        raise _no_such(call, _said(dtype), table)
+        raise _no_such(call, _type_name(dtype), table)
     return name
 
 
 def name_on_stream(call: str, dtype: np.dtype[Any]) -> str:
-    """The same for reductions on a stream."""
-    said = _said(dtype)
-    if said not in STREAM:
-        raise _no_such(call, said, STREAM)
-    return STREAM[said]
+    """The library's name of a type, if reductions on a stream accept it."""
+    name = _type_name(dtype)
+    if name not in STREAM:
+        raise _no_such(call, name, STREAM)
+    return STREAM[name]

@@ -12,6 +12,7 @@ from shmem._settings import SETTINGS
 
 
 def _text(value: object) -> str:
+    """The value of a setting as the library reads it."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, list):
@@ -21,7 +22,10 @@ def _text(value: object) -> str:
 
 @contextmanager
 def environment(settings: Mapping[str, object]) -> Iterator[None]:
-    """Sets variables, which the library reads at init, and restores them."""
+    """Sets the variables of settings, which the library reads at init, and then restores them.
+
+    A setting of None leaves its variable as it is.
+    """
     before: dict[str, str | None] = {}
     names = {word: "SHMEM_" + word.upper() for word in settings}
     for word, name in names.items():
