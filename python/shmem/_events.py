@@ -25,7 +25,7 @@ _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
-Number = ctypes.c_void_p
+Number = ctypes.c_void_p  # a stream, event or context of the driver
 
 
 @functools.cache
@@ -53,12 +53,15 @@ def _current() -> Iterator[Any]:
 
 
 def _mark(driver: Any, stream: int) -> Number:
+    """An event that completes when the stream has finished its present work."""
     event = Number()
     if (
         driver.cuEventCreate(ctypes.byref(event), _NO_TIMES) != 0
         or driver.cuEventRecord(event, Number(stream)) != 0
     ):
-        driver.cuStreamSynchronize(Number(stream))  # no event completes at once
+        # Without an event the work is complete on return. Queries of the null event fail, which
+        # Queue.gone takes for completion.
+        driver.cuStreamSynchronize(Number(stream))
     return event
 
 
@@ -76,9 +79,10 @@ def _streams() -> set[int]:
 
 
 def _is_captured(driver: Any, stream: int, unknown: bool = True) -> bool:
+    """Whether a stream is being captured into a graph; `unknown` if the driver does not say."""
     status = ctypes.c_int(0)
     if driver.cuStreamIsCapturing(Number(stream), ctypes.byref(status)) != 0:
-        return unknown  # of the default stream, while another one is captured
+        return unknown  # the default stream, while another one is captured
     return status.value > 0
 
 
@@ -97,21 +101,28 @@ class Queue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        # Events, and the objects that may be freed when all of these events are complete.
         self._marked: deque[tuple[list[Number], list[Any]]] = deque()
-        self._unmarked: list[Any] = []
+        self._unmarked: list[Any] = []  # objects for which no events are recorded yet
 
     def add(self, thing: Any) -> None:
-        """Adds an object that may be freed when the streams have finished their present work."""
+        """Adds an object that may be freed when all streams have finished their present work.
+
+        The next call of gone that no capture prevents records the events.
+        """
         with self._lock:
             self._unmarked.append(thing)
 
     def behind(self, driver: Any, stream: int, thing: Any) -> None:
-        """Adds an object that may be freed when one stream has."""
+        """Adds an object that may be freed when this stream has finished its present work."""
         with self._lock:
             self._marked.append(([_mark(driver, stream)], [thing]))
 
     def gone(self, wait: bool = False) -> list[Any]:
-        """The objects that may be freed by now; with wait, all objects."""
+        """Removes and returns the objects that may be freed by now; with wait, all objects.
+
+        While one of the streams is being captured it returns none, also with wait.
+        """
         if not self._marked and not self._unmarked:
             return []
         with self._lock, _current() as driver:
@@ -143,7 +154,7 @@ _captured: list[Any] = []
 
 
 def keep(operand: Any, stream: int) -> None:
-    """Keeps an operand in main memory until a stream has copied it; for a graph, for good.
+    """Keeps an operand in main memory until a stream has copied it; in a graph, until finalize.
 
     An operand in GPU memory is not kept: torch and cupy reuse their memory in the order of the
     stream, and a block of the heap waits for the stream anyway.

@@ -66,7 +66,7 @@ def ghost_at(
     owner: object,
     strides: tuple[int, ...] | None = None,
 ) -> Ghost:
-    """An array at an address; strides in bytes."""
+    """An array at an address, which keeps its owner. Strides are in bytes; None: contiguous."""
     # For an array without elements numpy refuses nonzero strides, and torch and cupy have no
     # address.
     if 0 in shape:

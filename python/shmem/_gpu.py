@@ -20,5 +20,5 @@ def heap_gpu() -> int | None:
 
 
 def is_elsewhere(device: int) -> bool:
-    """Whether that is another GPU than the heap's."""
+    """Whether this number is that of another GPU than the heap's; False while that is unknown."""
     return heap_gpu() not in (None, device)

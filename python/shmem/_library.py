@@ -14,7 +14,7 @@ from shmem._errors import LibraryError, VersionError
 
 FILE = "libshmem.so"
 KERNELS = "libshmem_kernels.fatbin"
-_NVSHMEM = ("include/nvshmem.h", "lib/libnvshmem_host.so.3")
+_NVSHMEM = ("include/nvshmem.h", "lib/libnvshmem_host.so.3")  # what an NVSHMEM_HOME contains
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -104,8 +104,9 @@ class Loaded:
     def __init__(self, path: str) -> None:
         handle = _open(path)
         self.path = path
-        # The kernels of calls on streams are beside the library; a build may have left them out.
-        # The folder of a library that the loader has found is not known.
+        # The file with the kernels of calls on streams is beside the library; lacks is its path if
+        # a build has left it out, else "". It is "" also if the system's loader has found the
+        # library, since the folder is then not known.
         beside = Path(path).with_name(KERNELS)
         self.lacks = str(beside) if os.path.dirname(path) and not beside.exists() else ""
         self.name = _name(handle)
@@ -119,15 +120,15 @@ class Loaded:
         _init_error = function
 
     def private(self, name: str) -> int:
-        """The result of a private function of the library, without parameters."""
+        """Calls a private function of the library, which has no parameters; returns its int."""
         function = self._keeping[name]
         function.restype = ctypes.c_int
         return int(function())
 
     def untyped(self, name: str) -> Callable[..., None]:
-        """A quick call whose operands are ctypes' own objects, and ints that are C's int.
+        """A function for quick calls, whose arguments are objects of ctypes, or ints as C's int.
 
-        Nothing is converted, which is half of the cost of a typed call.
+        ctypes does not convert these, which is half of the cost of a typed call.
         """
         function = self._keeping[name]
         function.restype = None
@@ -157,6 +158,7 @@ def _open(path: str) -> ctypes.CDLL:
 
 
 def _name(handle: ctypes.CDLL) -> str:
+    """The name and version that the library gives itself (shmem_info_get_name)."""
     text = ctypes.create_string_buffer(_abi.SHMEM_MAX_NAME_LEN)
     try:
         handle.shmem_info_get_name(text)
@@ -166,6 +168,7 @@ def _name(handle: ctypes.CDLL) -> str:
 
 
 def _compare(name: str, path: str) -> None:
+    """Refuses a library of another version than this package: its calls may differ."""
     if name != _abi.SHMEM_VENDOR_STRING:
         raise VersionError(
             "load",

@@ -1,8 +1,8 @@
 """Passing a unique id among processes that torchrun's variables describe, without a store.
 
 It serves processes that have no store of a torchrun agent. PE 0 listens at the first free one of
-the ports above MASTER_PORT: torch picks MASTER_PORT by chance, so other programs may have the next
-ones. The other PEs ask at each of these ports until one replies for their job.
+the ports above MASTER_PORT: torch picks MASTER_PORT at random, so other programs may have the ports
+after it. The other PEs ask at each of these ports until PE 0 of their job replies.
 
 A request is 32 bytes derived from the job. The reply is 32 other bytes and the id. A last byte of
 the PE that has asked confirms that the id has arrived. Any process that reaches the port can join,
@@ -24,9 +24,10 @@ ID_BYTES = 128
 # How many ports above MASTER_PORT PE 0 tries.
 PORTS = 16
 
-# How long PE 0 waits for the request of a connection. How long another PE waits for a reply: at
-# first, and at most, because PE 0 may be on a busy machine.
+# How long PE 0 waits for the request on a connection.
 _QUESTION_S = 5.0
+# How long another PE waits for a reply: at first, and at most. It doubles the time while replies do
+# not come, because PE 0 may be on a busy machine.
 _ANSWER_S = 1.0
 _MOST_S = 8.0
 
@@ -40,9 +41,11 @@ class Meeting(NamedTuple):
 
     @property
     def ports(self) -> range:
+        """The ports at which PE 0 may listen."""
         return range(self.port + 1, min(self.port + PORTS, 65535) + 1)
 
     def token(self, side: str) -> bytes:
+        """32 bytes that only a process with the same job and MASTER_PORT sends for this side."""
         import hashlib  # imported here as socket is: most programs need neither
 
         return hashlib.sha256(f"shmem {side} {self.port} {self.job}".encode()).digest()
@@ -52,7 +55,7 @@ class Meeting(NamedTuple):
 
 
 def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
-    """Gives the id to n other PEs, which may connect until then (time.monotonic)."""
+    """Gives the id to the n other PEs. PE 0 calls it; until is a time of time.monotonic."""
     with _listen(at, n) as server:
         served = 0
         while served < n:
@@ -65,43 +68,43 @@ def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
                 )
             server.settimeout(left)
             try:
-                one, _ = server.accept()
+                connection, _ = server.accept()
             except OSError:
-                continue  # a PE that disconnected connects again
-            with one:
-                served += _serve(one, at, uid, until)
+                continue  # the time is over, or a PE has disconnected, which connects again
+            with connection:
+                served += _serve(connection, at, uid, until)
 
 
-def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
-    """Whether the peer was a PE of the job, and has received the id."""
+def _serve(connection: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
+    """Sends the id to a peer, and returns whether the peer is a PE of the job that has got it."""
     question = at.token("question")
     try:
-        one.settimeout(_QUESTION_S)
-        if _read(one, len(question)) != question:
+        connection.settimeout(_QUESTION_S)
+        if _read(connection, len(question)) != question:
             return False
         # A PE of the job may be slow, so it has until the end to confirm that it has the id.
-        one.settimeout(max(until - time.monotonic(), 0.001))
-        one.sendall(at.token("answer") + uid)
-        return one.recv(1) == b"+"
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        connection.sendall(at.token("answer") + uid)
+        return connection.recv(1) == b"+"
     except OSError:
-        return False
+        return False  # a PE of the job connects again
 
 
 def _listen(at: Meeting, backlog: int) -> socket.socket:
-    """A socket that listens at the first free port."""
+    """A socket of PE 0 that listens at the first free port."""
     import socket
 
     # A name may have another address here than elsewhere (127.0.1.1 on Debian), so PE 0 listens at
     # all addresses, except in a job of one machine.
-    here = at.host == "localhost" or at.host.startswith("127.")
-    both = not here and socket.has_dualstack_ipv6()
-    family = socket.AF_INET6 if both else socket.AF_INET
+    one_machine = at.host == "localhost" or at.host.startswith("127.")
+    dual_stack = not one_machine and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual_stack else socket.AF_INET
     cause: OSError | None = None
     for port in at.ports:
         try:
-            address = ("127.0.0.1" if here else "", port)
+            address = ("127.0.0.1" if one_machine else "", port)
             return socket.create_server(
-                address, family=family, backlog=backlog, dualstack_ipv6=both
+                address, family=family, backlog=backlog, dualstack_ipv6=dual_stack
             )
         except OSError as error:
             cause = error
@@ -122,12 +125,13 @@ def _listen(at: Meeting, backlog: int) -> socket.socket:
 
 
 def fetch(at: Meeting, until: float) -> bytes:
-    """Gets the id from PE 0, which may not listen yet."""
+    """Gets the id from PE 0, which may not listen yet. until is a time of time.monotonic."""
     timeout, cause = _ANSWER_S, ""
     while (begin := time.monotonic()) < until:
         for port in at.ports:
             found = _ask(at, port, until, timeout)
             if isinstance(found, str):
+                # The error reports the first port, at which PE 0 most likely listens.
                 cause = found if port == at.ports[0] else cause
                 continue
             with found:
@@ -138,37 +142,40 @@ def fetch(at: Meeting, until: float) -> bytes:
                         return uid
                 except OSError as error:
                     cause = str(error)
-        if time.monotonic() - begin > timeout:
+        if time.monotonic() - begin > timeout:  # a port may have replied too late
             timeout = min(2 * timeout, _MOST_S)
         time.sleep(0.02)
     raise InitError("init", str(at), f"PE 0 was not found there: {cause}", "start RANK 0, too")
 
 
 def _ask(at: Meeting, port: int, until: float, timeout: float) -> socket.socket | str:
-    """A connection on which the id comes, or the reason why there is none."""
+    """A connection to PE 0 of this job, which sends the id next; or, as text, why there is none.
+
+    A reply may take timeout seconds, and all of it may last until a time of time.monotonic.
+    """
     import socket
 
     answer = at.token("answer")
     try:
         left = max(min(until - time.monotonic(), timeout), 0.001)
-        one = socket.create_connection((at.host, port), timeout=left)
+        connection = socket.create_connection((at.host, port), timeout=left)
     except OSError as error:
         return str(error)
     try:
-        one.sendall(at.token("question"))
-        if _read(one, len(answer)) == answer:
-            one.settimeout(max(until - time.monotonic(), 0.001))
-            return one
+        connection.sendall(at.token("question"))
+        if _read(connection, len(answer)) == answer:
+            connection.settimeout(max(until - time.monotonic(), 0.001))
+            return connection
         cause = "the listener there is not PE 0 of this job"
     except OSError as error:
         cause = str(error)
-    one.close()
+    connection.close()
     return cause
 
 
-def _read(one: socket.socket, n: int) -> bytes:
+def _read(connection: socket.socket, n: int) -> bytes:
     """n bytes, or fewer if the peer has closed the connection."""
     got = b""
-    while len(got) < n and (more := one.recv(n - len(got))):
+    while len(got) < n and (more := connection.recv(n - len(got))):
         got += more
     return got

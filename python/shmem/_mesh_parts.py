@@ -24,12 +24,16 @@ from shmem._ghosts import of_cpu
 from shmem._operands import as_array, not_contiguous
 from shmem._protocols import Memory
 
-_BLOB = 4096  # more than any blob has
-_SWEEP = 256  # so many requests may be kept before those that have ended are dropped
-_OWN_REFERENCES = 4  # of a request that the program has dropped: set, list, loop and call
+_BLOB = 4096  # more bytes than the address of a member or the description of a region has
+_SWEEP = 256  # at a multiple of so many pending requests, those that the program dropped are tested
+# The references to a request that the program has dropped, while Calls.hold counts them: in the
+# set, in the list, in the loop's variable and in the argument of the call.
+_OWN_REFERENCES = 4
 
 
 class Options(ctypes.Structure):
+    """shmemx_mesh_options_t of shmemx.h."""
+
     _fields_ = [
         ("size", ctypes.c_size_t),
         ("member", ctypes.c_int),
@@ -81,7 +85,10 @@ _KINDS: dict[int, type[ShmemError]] = {
 
 
 def error(functions: _abi.Library, status: int) -> ShmemError:
-    """The exception for the result of a call, with the parts of its text."""
+    """The exception for the status of a call, with the parts of the library's text for it.
+
+    The text is `call: operation subject: cause (remedy)`.
+    """
     line = (functions.shmemx_mesh_error_text() or b"").decode(errors="replace")
     _call, _, text = line.partition(": ")
     head, _, rest = text.partition(": ")
@@ -93,40 +100,45 @@ def error(functions: _abi.Library, status: int) -> ShmemError:
 
 
 class Calls:
-    """The calls of one mesh, and the requests whose memory it keeps."""
+    """The calls of one mesh, and its requests under way, which keep their operands' memory."""
 
     def __init__(self, functions: _abi.Library) -> None:
         self.functions = functions
         self.pending: set[MeshRequest] = set()
 
     def call(self, name: str, *args: Any) -> None:
+        """Calls a function of the library, and raises its error."""
         status = getattr(self.functions, name)(*args)
         if status != 0:
             raise error(self.functions, status)
 
     def call_or_pending(self, name: str, *args: Any) -> bool:
-        """Whether the call has its result; otherwise there is none yet."""
+        """Calls a function of the library; False if it has no result yet. Raises other errors."""
         status: int = getattr(self.functions, name)(*args)
         if status not in (0, _abi.SHMEMX_MESH_PENDING):
             raise error(self.functions, status)
         return status == 0
 
     def blob(self, name: str, handle: int) -> bytes:
+        """The bytes that a function of the library writes about a handle."""
         room = ctypes.create_string_buffer(_BLOB)
         n = ctypes.c_size_t(_BLOB)
         self.call(name, handle, ctypes.addressof(room), ctypes.addressof(n))
         return room.raw[: n.value]
 
     def hold(self, request: MeshRequest) -> None:
+        """Keeps a request, and thereby the memory of its operands, until it has ended."""
         self.pending.add(request)
         if len(self.pending) % _SWEEP == 0:
-            # The program may have dropped some, and nobody gets their errors.
+            # A request that the program has dropped is never tested otherwise, and its error
+            # interests no one.
             for each in list(self.pending):
                 if sys.getrefcount(each) <= _OWN_REFERENCES:
                     with contextlib.suppress(ShmemError):
                         each.test()
 
     def drop(self, request: MeshRequest) -> None:
+        """Forgets a request that has ended."""
         self.pending.discard(request)
 
 
@@ -264,6 +276,7 @@ class MeshRequest:
         self._ended("shmemx_mesh_wait", max(1, int(timeout * 1000)))
 
     def _ended(self, name: str, *more: int) -> bool:
+        """Calls test or wait of the library: whether the operation has ended. Raises its error."""
         if self._handle.value == 0:
             return True
         functions = self._mesh.functions

@@ -37,13 +37,15 @@ class Message(NamedTuple):
     nbytes: int
 
 
-# Arrays whose messages the library has announced and not sent: it reads them although the program
-# may have dropped them.
+# Arrays whose messages the library has announced to the receiver and not sent: it reads them later,
+# when the program may have dropped them. By address, bytes, tag and receiver, the arguments of
+# shmemx_send.
 _Key = tuple[int, int, int, int]
 _under_way: dict[_Key, Array] = {}
 
 
 def _tag(call: str, tag: SupportsIndex, least: int) -> int:
+    """The number of a tag. least is 0, or ANY where any tag will do."""
     number = integer(call, "tag", tag)
     if number < least:
         raise ArgumentError(
@@ -56,6 +58,7 @@ def _tag(call: str, tag: SupportsIndex, least: int) -> int:
 
 
 def _outgoing(call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> tuple[_Key, Array]:
+    """The checked arguments of a send, and the array that has its bytes."""
     number, target = _tag(call, tag, 0), check_pe(call, pe)
     data = of_cpu(call, "array", as_array(call, "array", array))
     if not data.flags.c_contiguous:
@@ -168,12 +171,13 @@ class _Incoming:
             raise not_contiguous(call, "array", self._data)
 
     def operands(self) -> tuple[int, int, int, int, int]:
+        """The arguments of shmemx_recv: addresses, except for the bytes of the array."""
         words = (ctypes.addressof(w) for w in (self._tag, self._pe, self._nbytes))
         tag, pe, nbytes = words
         return address_of(self._data), self._data.nbytes, tag, pe, nbytes
 
     def message(self, failed: bool) -> Message:
-        """What has come; an error if it has not."""
+        """The message that the library has received. failed: it is longer than the array."""
         if state.failed:
             settle(self._call)
         found = Message(self._tag.value, self._pe.value, self._nbytes.value)

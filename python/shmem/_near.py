@@ -28,11 +28,11 @@ _ndarray = np.ndarray
 
 
 def is_near(pe: int, address: int) -> bool:
-    """Whether loads and stores reach a PE; quick calls serve such PEs."""
+    """Whether quick calls serve a PE: loads and stores reach its heap, in which address is."""
     if pe in near:
         return True
-    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it uses the driver, so that
-    # it may wait.
+    # With SHMEM_ON_FAILURE=return a call can fail, and for other kinds of heap than "host" it uses
+    # the GPU driver, for which it may wait.
     if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
         return False
     near.add(pe)
@@ -40,7 +40,10 @@ def is_near(pe: int, address: int) -> bool:
 
 
 def near_element(array: Any, pe: Any, index: Any) -> int:
-    """The address of an element of a plain symmetric array, for a neighbour; 0: the long path."""
+    """The address of an element of a plain symmetric array, if pe is a neighbour.
+
+    0 for all other arguments: the caller uses the long path.
+    """
     if (
         type(array) is _ndarray
         and type(pe) is int
@@ -70,7 +73,7 @@ Form = Callable[..., Any]
 Number = type[int] | type[float]
 
 # The numbers of Python that fit a dtype without a further check: their type, the least and the
-# greatest. The bound of floats is so small that none rounds to infinity.
+# greatest. A float32 could hold more than 65504, but near its limit numbers round to infinity.
 _NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
     **{d: (int, int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in BITS},
     np.dtype("f4"): (float, -65504.0, 65504.0),

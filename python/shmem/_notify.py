@@ -12,11 +12,14 @@ from shmem._runtime import integer, library, settle, state, untyped, whole
 from shmem._streams import stream_of
 from shmem._waiting import wait
 
-# What shmemi_notify_state answers.
+# The states of a counter, as shmemi_notify_state stores them: it does not exist, is in no range of
+# notify_alloc, begins a range, is within one, or is refused: with SHMEM_CHECKS=full a program that
+# has allocated ranges may use no other counters.
 _ABSENT, _, _BEGINS_RANGE, _, _REFUSED = range(5)
 
 
 def _state_of(notify: int) -> int:
+    """The state of a counter, _ABSENT to _REFUSED."""
     answer = ctypes.c_int()
     untyped("shmemi_notify_state")(notify, ctypes.byref(answer))
     return answer.value

@@ -124,6 +124,7 @@ _SMALL = 65504.0  # every floating-point type can represent it
 
 
 def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
+    """value as floating-point or complex numbers; an error if numpy would change one silently."""
     kind = np.asarray(value).dtype.kind
     if kind == "c" and dtype.kind == "f":
         raise TypeError("it is complex")
@@ -155,7 +156,7 @@ def check_dtype(
     dtype: np.dtype[Any],
     remedy: str = "make both of one dtype",
 ) -> None:
-    """Both operands must have the same type; nothing is converted on the way."""
+    """Refuses an operand of another type than the other operand's: copies convert nothing."""
     if array.dtype != dtype:
         raise DtypeError(call, describe(name, array), f"the other operand is of {dtype}", remedy)
 
@@ -173,7 +174,7 @@ def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
 
 
 def symmetric_span(call: str, name: str, operand: Any) -> tuple[Array | _spans.Span, int]:
-    """The same, without making an array of a tensor."""
+    """What symmetric returns, with a Span instead of an array for a plain tensor of the GPU."""
     span = _spans.of_tensor(operand)
     if span is not None and _blocks.find(span.address, span.nbytes) is not None:
         return span, span.address
@@ -213,7 +214,7 @@ def element(
 
 
 def writable(call: str, name: str, array: Array) -> None:
-    """An operand that is written must allow it."""
+    """Refuses a read-only array as an operand that is written."""
     if not array.flags.writeable:
         raise LayoutError(
             call, describe(name, array), "it is read-only", "pass an array that can be written"
@@ -221,7 +222,7 @@ def writable(call: str, name: str, array: Array) -> None:
 
 
 def signal_word(call: str, signal: Any, index: SupportsIndex) -> int:
-    """The address of a signal."""
+    """The address of a signal: of element index of an array of 64-bit integers."""
     array, address = element(call, "signal", signal, index)
     if array.dtype not in SIGNALS:
         raise DtypeError(
@@ -243,7 +244,7 @@ def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def check_shapes(call: str, dest: Array | _spans.Span, source: Array | _spans.Span) -> None:
-    """Both operands must have one shape, up to leading dimensions of length 1."""
+    """Refuses operands of different shapes; leading dimensions of length 1 do not count."""
     if dest.shape != source.shape and _trimmed(dest.shape) != _trimmed(source.shape):
         raise _shapes_differ(call, dest, source)
 
@@ -265,6 +266,7 @@ def fitted(call: str, dest: Array, source: Array) -> Array:
 
 
 def _trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its leading dimensions of length 1."""
     first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
     return shape[first:]
 

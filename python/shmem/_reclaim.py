@@ -74,7 +74,10 @@ def read_words(at: int, n: int) -> list[int]:
 
 
 def _collect(wait: bool = False) -> None:
-    """Records the blocks dropped since the last call; with wait, also those still in use."""
+    """Records as pending the blocks that this PE has dropped since the last call.
+
+    A block on which the GPU may still work is recorded later; with wait, now, after a wait for it.
+    """
     while True:
         try:
             block = _dropped.popleft()
@@ -93,7 +96,7 @@ def _is_out(block: Block) -> bool:
 
 
 def leave(block: Block) -> None:
-    """Records that the program no longer uses a block."""
+    """Records that the program no longer uses a block, for the next vote or a later one."""
     _blocks.hide(block)
     if state.heap == "device":
         _leaving.add(block)
@@ -102,7 +105,7 @@ def leave(block: Block) -> None:
 
 
 def _widen(call: str) -> None:
-    """Makes room for the votes of all present slots. The same on every PE."""
+    """Makes the arrays of the vote long enough for one slot more. All PEs call it together."""
     heap = _blocks.heap
     words = max(heap.words, 1)
     while words * _WORD < len(heap.slots) + len(heap.free_slots) + 1:
@@ -120,7 +123,10 @@ def _widen(call: str) -> None:
 
 
 def agree(call: str, wait: bool = False) -> int:
-    """Frees the blocks that every PE has dropped; returns their bytes. All PEs call it together."""
+    """Frees the blocks that every PE has dropped, and returns their bytes.
+
+    All PEs call it together, with the lock. wait: first waits for the GPU's work on dropped blocks.
+    """
     _collect(wait)
     heap = _blocks.heap
     if not heap.slots:
@@ -154,7 +160,7 @@ def agree(call: str, wait: bool = False) -> int:
 
 
 def _give_back(block: Block) -> bool:
-    """Frees a block, the same on every PE; False: there was no memory for that, and it stays."""
+    """Frees a block, as all PEs do. False: no memory to move registered pages back; it stays."""
     functions = library("free")
     if not block.symmetric:
         functions.shmem_free(block.address)
@@ -166,7 +172,7 @@ def _give_back(block: Block) -> bool:
 
 
 def prepare(call: str) -> None:
-    """The preparation for one more block, the same on every PE."""
+    """Prepares an allocation: frees what all PEs have dropped, and makes room for a slot."""
     agree(call)
     _widen(call)
 

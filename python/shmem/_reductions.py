@@ -24,6 +24,10 @@ def _combine(
     team: Team | None,
     stream: StreamLike | None = None,
 ) -> None:
+    """Carries out the reduction or scan of this name; table has the types that it takes.
+
+    On a stream the library has other types (name_on_stream), except for bitwise operations.
+    """
     functions = library(call)
     to, address, data, origin = operands(call, dest, source)
     if stream is not None and table is not BITS:

@@ -100,9 +100,10 @@ def _pages(array: Array, address: int) -> tuple[int, int]:
 
 
 def _same(plan: tuple[Any, ...] | None) -> bool:
-    """Whether every PE has the same plan, and has one."""
+    """Whether all PEs have the same plan. None: this PE has no plan, since it has an error."""
     functions = library("register")
-    # The second half is the complement of the first: no two different ones survive `and`.
+    # The PEs combine their words by `and`. The lower half of a word is the complement of the upper
+    # half: so the result is this PE's word only if all PEs have the same word.
     mine = 0
     if plan is not None:
         half = zlib.crc32(repr(plan).encode())
@@ -119,7 +120,7 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
 
 
 def _refusal(array: Array, text: str) -> ShmemError:
-    """The library's reason as an exception: `call: object: cause (remedy)`."""
+    """The exception for the library's error text, `call: object: cause (remedy)`."""
     cause, _, remedy = text.split(": ", 2)[-1].rpartition(" (")
     if "SHMEM_SYMMETRIC_SIZE" in remedy:
         size, _, free, largest = _room.heap()
@@ -131,7 +132,7 @@ def _refusal(array: Array, text: str) -> ShmemError:
 
 
 def _deliver(array: Any, own: Array) -> Any:
-    """Memory of a GPU as the kind of array that the program has registered."""
+    """own, an array on registered memory of a GPU, as the kind of array that the program passed."""
     wanted = "gpu"
     if hasattr(array, "is_cuda"):
         wanted = "torch"
@@ -208,6 +209,7 @@ def register(array: Memory) -> Any:
                         "register", describe("array", own), "it has no elements", "leave it out"
                     )
                 start, length = (address, own.nbytes) if on_gpu else _pages(own, address)
+            # What must be the same on all PEs. `inside`: the memory is symmetric already.
             plan = (inside, own.nbytes, address - start if not inside else 0, length)
         except ShmemError as caught:
             error = caught

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
-_FIXED_NOREPLACE = 0x100000
-_MAYMOVE_FIXED = 3
-_FAILED = ctypes.c_size_t(-1).value
+_FIXED_NOREPLACE = 0x100000  # MAP_FIXED_NOREPLACE
+_MAYMOVE_FIXED = 3  # MREMAP_MAYMOVE | MREMAP_FIXED
+_FAILED = ctypes.c_size_t(-1).value  # MAP_FAILED; as a file descriptor, -1
 
 
 class Kept(Protocol):
@@ -36,6 +36,7 @@ def words(address: int, n: int) -> Any:
 
 
 def _system(name: str, parameters: int) -> Any:
+    """A function of the C library whose parameters and result have the size of an address."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
     function.restype = ctypes.c_size_t
     function.argtypes = [ctypes.c_size_t] * parameters
@@ -43,6 +44,7 @@ def _system(name: str, parameters: int) -> Any:
 
 
 def _map(at: int, nbytes: int, flags: int) -> int:
+    """New private memory at an address, or (0) at any; returns its address, or _FAILED."""
     protection = mmap.PROT_READ | mmap.PROT_WRITE
     got: int = _system("mmap", 6)(at, nbytes, protection, _PRIVATE | flags, _FAILED, 0)
     return got
@@ -61,7 +63,7 @@ class Pages:
 
 
 def save(blocks: Iterable[Kept]) -> None:
-    """Copies the blocks, before the heap goes."""
+    """Copies the pages of the blocks, before the library unmaps the heap."""
     page = mmap.PAGESIZE
     ranges: list[tuple[int, int, list[Kept]]] = []
     for block in sorted(blocks, key=lambda b: b.address):
@@ -88,9 +90,10 @@ def save(blocks: Iterable[Kept]) -> None:
 
 
 def restore() -> None:
-    """Puts the copies where the blocks were, after the heap has gone."""
+    """Moves the copies to where the blocks were, after the library has unmapped the heap."""
     for start, nbytes, copy, whose in _saved:
-        # If another thread has got the place in the meantime there is no remedy.
+        # The new mapping reserves the place. If another thread has mapped memory there since the
+        # heap was unmapped, the arrays are lost.
         if _map(start, nbytes, _FIXED_NOREPLACE) != start:
             _system("munmap", 2)(copy, nbytes)
             continue

@@ -60,6 +60,7 @@ def heap() -> Heap:
 
 
 def _use() -> Heap:
+    """The use of the heap, as the library counts it."""
     numbers = (ctypes.c_uint64 * 3)()
     untyped("shmemi_heap_use")(numbers)
     size, free, largest = numbers

@@ -1,7 +1,7 @@
 """Init, finalize, and the state that every call checks: the job, and the near PEs.
 
-Importing this starts nothing. After a fork the child's state says so, and every call in it raises;
-the parent's state is as before.
+Importing this module starts nothing. In the child of a fork every call raises an error; the parent
+is as before.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class _State:
 
     def __init__(self) -> None:
         self.loaded: Loaded | None = None
-        self.count = 0  # inits without a matching finalize
-        self.turn = 0  # jobs that were joined
-        self.forked = False
-        self.ended = False
+        self.count = 0  # inits without a matching finalize; 0: there is no job
+        self.turn = 0  # the number of the job: how many this process has joined
+        self.forked = False  # this process is the child of a fork after init
+        self.ended = False  # a job was finalized, and there is no new one yet
         self.pe = -1
         self.n_pes = 0
-        self.heap = "host"
+        self.heap = "host"  # SHMEM_HEAP, with "host" for "auto"
         # The PEs for quick calls: loads and stores reach them. Empty if a call may fail and return
         # an error.
         self.near: set[int] = set()
-        self.survives = False
-        self.failed = False  # a thread has an error that it has not raised
+        self.survives = False  # SHMEM_ON_FAILURE=return: the job goes on after the loss of a PE
+        self.failed = False  # since init the library has reported an error to a thread
 
 
 class _Lock:
@@ -82,6 +82,7 @@ after_finalize: list[Callable[[], None]] = []
 
 
 def _forked() -> None:
+    """Called in the child of a fork."""
     lock.renew()
     state.forked = True
     state.count = 0
@@ -89,7 +90,7 @@ def _forked() -> None:
 
 
 def refuse(call: str) -> ShmemError:
-    """Why a call cannot be made now."""
+    """The error for a call that cannot be made now."""
     if state.forked:
         return ForkedError(
             call,
@@ -106,21 +107,21 @@ def refuse(call: str) -> ShmemError:
 
 
 def library(call: str) -> _abi.Library:
-    """The functions, for a call that may wait."""
+    """The library's functions, for a call that may wait: it releases the interpreter's lock."""
     if state.count == 0 or state.loaded is None:
         raise refuse(call)
     return state.loaded.waiting
 
 
 def quick(call: str) -> _abi.Library:
-    """The functions, for a call that cannot wait."""
+    """The library's functions, for a call that cannot wait: it keeps the interpreter's lock."""
     if state.count == 0 or state.loaded is None:
         raise refuse(call)
     return state.loaded.quick
 
 
 def untyped(name: str) -> Callable[..., None]:
-    """A quick call whose operands are ctypes' own objects."""
+    """A function for quick calls without conversion of the arguments (Loaded.untyped)."""
     assert state.loaded is not None
     return state.loaded.untyped(name)
 
@@ -148,7 +149,10 @@ def integer(call: str, name: str, value: Any) -> int:
 
 
 def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None, name: str = "pe") -> int:
-    """The number of a PE, which must exist. name: of the argument."""
+    """The number of a PE; an error unless it is one of n_pes PEs, by default of the job.
+
+    name is the name of the argument.
+    """
     n = state.n_pes if n_pes is None else n_pes
     number = whole(pe)
     if number is None:
@@ -166,6 +170,7 @@ def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None, name: str =
 
 
 def _note(error: int, pe: int, text: bytes | None, _arg: int | None) -> None:
+    """The library's error handler: keeps the error for settle, in the thread of the call."""
     if error in (_abi.SHMEMX_ERROR_BUFFER, _abi.SHMEMX_ERROR_MESSAGE):
         return  # register and recv check the error themselves
     _failure.error = (error, pe, (text or b"").decode(errors="replace"))
@@ -176,7 +181,7 @@ _handler = _HANDLER(_note)
 
 
 def settle(call: str) -> None:
-    """Raises the error of this thread's last call."""
+    """Raises the error that the library has reported to this thread, if there is one."""
     error = getattr(_failure, "error", None)
     if error is None:
         return
@@ -189,6 +194,7 @@ def settle(call: str) -> None:
 
 
 def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
+    """The library, which the first call loads. The caller has the lock."""
     if state.loaded is None:
         state.loaded = Loaded(find(library))
         _callers.begin(state.loaded)
@@ -310,14 +316,14 @@ def init(
     with lock:
         if state.forked:
             raise refuse("init")
-        start = _way(pe, n_pes, uid, store, group, comm)
+        start = _start_of(pe, n_pes, uid, store, group, comm)
         if state.count > 0:
             if settings or library is not None or start is not None:
                 raise StateError(
                     "init", "", "the library is in use already", "pass settings to the first init"
                 )
             state.count += 1
-            _tell_again()
+            _warn_in_session()
             return Job()
         loaded = _load("init", library)
         with environment(settings):
@@ -341,8 +347,11 @@ class Job:
         return f"PE {state.pe} of {state.n_pes}" if state.count > 0 else "a job that is over"
 
 
-def _tell_again() -> None:
-    """Warns a person who runs the cell with init again; in programs such calls are nested."""
+def _warn_in_session() -> None:
+    """Warns of a second init in an interactive session, where it is a cell that was run again.
+
+    In a program a second init is a nested one, and needs no warning.
+    """
     ipython = sys.modules.get("IPython")
     if hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None):
         warnings.warn(
@@ -352,7 +361,7 @@ def _tell_again() -> None:
         )
 
 
-def _way(
+def _start_of(
     pe: int | None,
     n_pes: int | None,
     uid: bytes | None,
@@ -360,9 +369,9 @@ def _way(
     group: Any,
     comm: Any,
 ) -> _start.Start | None:
-    """The bootstrap that the arguments of init select."""
-    ways = {"uid": uid, "store": store, "group": group, "comm": comm}
-    given = [name for name, value in ways.items() if value is not None]
+    """How to start the job that the arguments of init select; None if they select none."""
+    choices = {"uid": uid, "store": store, "group": group, "comm": comm}
+    given = [name for name, value in choices.items() if value is not None]
     if len(given) > 1:
         raise ArgumentError("init", " and ".join(given), "are given together", "pass one of them")
     numbered = uid is not None or store is not None
@@ -386,20 +395,23 @@ def _way(
 
 
 def _plain(functions: _abi.Library) -> int:
+    """Starts the job of the launcher, or a job of this process alone; returns the status."""
     return functions.shmem_init_thread(_abi.SHMEM_THREAD_MULTIPLE, 0)
 
 
 def _join(loaded: Loaded, start: _start.Start) -> None:
-    # The library takes its words in either case.
+    """Joins a job, and fills in the state. The caller has the lock."""
+    # The library takes these words in upper and in lower case.
     heap = (os.environ.get("SHMEM_HEAP") or "auto").lower()
     survives = (os.environ.get("SHMEM_ON_FAILURE") or "").lower() == "return"
-    # Arrays are numpy's unless the program requests others. Without this the library would use a
-    # GPU for kernels of an extension, without a message.
+    # Arrays are numpy's, in main memory, unless the program requests others. With "auto" the
+    # library would put the heap into GPU memory if an extension of the program has kernels for it.
     chosen = {"heap": "host"} if heap == "auto" else {}
     with environment(chosen):
         failed = start(loaded.waiting) != 0
     if failed:
-        # multiprocessing itself reports this only after it has run the program again.
+        # A process that multiprocessing has spawned runs the program again, up to this init, before
+        # multiprocessing itself can report that the program lacks a main guard.
         is_child = any("from multiprocessing." in word for word in sys.orig_argv)
         cause, remedy = init_error()
         if is_child:
