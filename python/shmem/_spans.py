@@ -35,18 +35,20 @@ class Span:
         return tuple(self.tensor.shape)
 
 
-# By torch's dtype; None for complex ones, which may be conjugated when they are read.
+# numpy's dtype by torch's; None for a complex one, whose tensors may have to be conjugated by each
+# read (torch's lazy conjugation), so that they take the longer path.
 _kinds: dict[Any, np.dtype[Any] | None] = {}
 
 
 def _kind(dtype: Any) -> np.dtype[Any] | None:
+    """The entry of _kinds for a dtype of torch."""
     if dtype not in _kinds:
         _kinds[dtype] = None if dtype.is_complex else resolve("tensor", str(dtype))
     return _kinds[dtype]
 
 
 def of_tensor(operand: Any) -> Span | None:
-    """A plain tensor on the heap's GPU; None for anything else."""
+    """The Span of a contiguous, plain tensor on the heap's GPU; None for any other operand."""
     if state.heap != "device":
         return None
     torch = sys.modules.get("torch")

@@ -18,12 +18,14 @@ from shmem._errors import ArgumentError, InitError
 from shmem._library import init_error
 from shmem._meeting import ID_BYTES, Meeting, fetch, hand_out
 
+# A function that joins a job by calls of the library, and returns their status: 0 is success.
 Start = Callable[[_abi.Library], int]
 
-# The variables by which torchrun, or a launcher like it, describes a job, and the variables of
-# other ways to start. In a session the library reads RANK and WORLD_SIZE itself, and no id, which
-# would have its secret, goes through a store.
+# The variables by which torchrun, or a launcher like it, describes a job.
 TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# The variables of other bootstraps, which come first. One of them is that of a session
+# (docs/guides/bootstrap.md): in it the library reads RANK and WORLD_SIZE itself, and no unique id,
+# which would contain the session's secret, may go through a store.
 OTHERS = (
     "SHMEM_BOOTSTRAP",
     "SHMEM_LAUNCHER_PE",
@@ -37,13 +39,14 @@ OTHERS = (
 
 
 class Store(Protocol):
-    """The methods of a torch.distributed.Store that are used."""
+    """The methods that this module uses of a torch.distributed.Store."""
 
     def set(self, key: str, value: Any, /) -> Any: ...
     def get(self, key: str, /) -> Any: ...
 
 
 def _version(kind: type[ctypes.Structure]) -> int:
+    """The member `version` of a struct of shmemx.h: 1 in the upper half, and the struct's bytes."""
     return (1 << 16) + ctypes.sizeof(kind)
 
 
@@ -73,6 +76,7 @@ class _Attributes(ctypes.Structure):
 
 
 def _attributes() -> _Attributes:
+    """The argument of shmemx_init_attr, which selects nothing yet."""
     args = _Args(_version(_Args), _UniqueIDArgs(_version(_UniqueIDArgs), None, -1, -1))
     return _Attributes(_version(_Attributes), None, args)
 
@@ -89,7 +93,7 @@ _joined: set[bytes] = set()  # ids of jobs of this process; an id serves one job
 
 
 def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
-    """Joins as one of the PEs that have the same id."""
+    """How to join as PE pe of the n_pes PEs that have the same unique id."""
     try:
         raw = bytes(memoryview(uid))
         wrong = "" if len(raw) == ID_BYTES else f"has {len(raw)} bytes, not {ID_BYTES}"
@@ -106,10 +110,10 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
         )
 
     def start(functions: _abi.Library) -> int:
-        own = _UniqueID.from_buffer_copy(raw)
+        copied = _UniqueID.from_buffer_copy(raw)
         attributes = _attributes()
         status = functions.shmemx_set_attr_uniqueid_args(
-            pe, n_pes, ctypes.addressof(own), ctypes.addressof(attributes)
+            pe, n_pes, ctypes.addressof(copied), ctypes.addressof(attributes)
         )
         status = status or functions.shmemx_init_attr(
             _abi.SHMEMX_INIT_WITH_UNIQUEID, ctypes.addressof(attributes)
@@ -122,7 +126,7 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
 
 
 def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
-    """Joins as one of the PEs that share a store; PE 0 puts the id there."""
+    """How to join as PE pe of n_pes PEs that share a store, where PE 0 sets name to the id."""
 
     def start(functions: _abi.Library) -> int:
         made = make_id(functions).hex() if pe == 0 else ""
@@ -156,12 +160,12 @@ def _first_line(error: Exception) -> str:
 
 
 def by_group(group: Any) -> Start:
-    """Joins as a PE of a process group of torch.distributed; True is the default one."""
-    over = None if group is True else group
+    """How to join as a PE of a process group of torch.distributed; True is the default group."""
+    torch_group = None if group is True else group
     try:
         from torch import distributed
 
-        pe, n_pes = distributed.get_rank(over), distributed.get_world_size(over)
+        pe, n_pes = distributed.get_rank(torch_group), distributed.get_world_size(torch_group)
     except (ImportError, AttributeError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(
             "init",
@@ -175,16 +179,16 @@ def by_group(group: Any) -> Start:
         )
 
     def start(functions: _abi.Library) -> int:
-        box = [make_id(functions) if pe == 0 else None]
-        first = 0 if over is None else distributed.get_global_rank(over, 0)
-        distributed.broadcast_object_list(box, src=first, group=over)
-        return by_id(box[0] or b"", pe, n_pes)(functions)
+        ids = [make_id(functions) if pe == 0 else None]
+        first = 0 if torch_group is None else distributed.get_global_rank(torch_group, 0)
+        distributed.broadcast_object_list(ids, src=first, group=torch_group)
+        return by_id(ids[0] or b"", pe, n_pes)(functions)
 
     return start
 
 
 def by_communicator(comm: Any) -> Start:
-    """Joins as a process of a communicator of mpi4py."""
+    """How to join as a process of a communicator of mpi4py."""
     try:
         from mpi4py import MPI
 
@@ -217,6 +221,7 @@ def torchrun() -> bool:
 
 
 def _number(name: str, low: int, high: int) -> int:
+    """The number in a variable; an error unless it is one from low to high."""
     text = os.environ[name]
     if not text.isdecimal() or not low <= int(text) <= high:
         raise InitError(
@@ -240,12 +245,16 @@ def place() -> tuple[int, int]:
 
 
 def key(turn: int) -> str:
-    """The key of a job's id in a store: turn counts the jobs of this process."""
+    """The key of a job's id in a store.
+
+    turn is how many jobs this process has joined before. torchrun counts its restarts of all
+    processes: so no PE finds the id of an earlier job.
+    """
     return f"shmem/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{turn}"
 
 
 def by_torchrun(turn: int) -> Start:
-    """Joins the job that torchrun's variables describe."""
+    """How to join the job that torchrun's variables describe; turn as in key."""
     pe, n_pes = place()
     host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65534)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
@@ -284,6 +293,7 @@ def _agent(host: str, port: int) -> Store:
 
 
 def _timeout() -> float:
+    """The seconds in which all PEs must have joined: SHMEM_BOOTSTRAP_TIMEOUT."""
     try:
         return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60").removesuffix("s"))
     except ValueError:

@@ -16,6 +16,7 @@ from shmem._runtime import state
 
 
 def _check_device(call: str, stream: StreamLike, number: int) -> None:
+    """Refuses a stream whose GPU, of this number, is not the heap's."""
     if is_elsewhere(number):
         raise DeviceError(
             call,
@@ -25,8 +26,8 @@ def _check_device(call: str, stream: StreamLike, number: int) -> None:
         )
 
 
-def _says(call: str, stream: StreamLike) -> bool:
-    """Whether a stream has the number of its GPU, as those of torch, cupy and cuda.core do.
+def _names_gpu(call: str, stream: StreamLike) -> bool:
+    """Whether a stream object has the number of its GPU, as those of torch, cupy and cuda.core do.
 
     Refuses a stream of another GPU than the heap's.
     """
@@ -75,11 +76,11 @@ def stream_of(
         )
     if isinstance(stream, str):
         return _current(call, stream)
-    # A default stream has the same address on each GPU; for any other stream the driver knows its
-    # GPU.
-    said = not isinstance(stream, int) and _says(call, stream)
+    # If the object does not name its GPU, the driver does. A default stream, which has the same
+    # number on each GPU, needs no check.
+    is_checked = not isinstance(stream, int) and _names_gpu(call, stream)
     address = _address(call, stream)
-    number = None if said else device_of_stream(address)
+    number = None if is_checked else device_of_stream(address)
     if number is not None:
         _check_device(call, stream, number)
     return address
@@ -93,12 +94,13 @@ def _current(call: str, stream: str) -> int:
     if torch is None:
         raise DeviceError(call, "stream", "torch is not loaded", "import torch, or pass a stream")
     gpu = heap_gpu() or 0
-    # torch's compiler calls the same; an object with these numbers takes 2 us.
+    # The function that torch's compiler calls, too: to make a torch.cuda.Stream takes 2 us.
     raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     return int(torch.cuda.current_stream(gpu).cuda_stream if raw is None else raw(gpu))
 
 
 def _address(call: str, stream: Any) -> int:
+    """The CUstream of a stream, as a number."""
     if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 1 << 64:
         return stream  # True would be taken as the number of a default stream
     if hasattr(stream, "__cuda_stream__"):

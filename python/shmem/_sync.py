@@ -22,7 +22,7 @@ from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
 from shmem._waiting import wait
 
-_NONE = (1 << 64) - 1  # SIZE_MAX: no index
+_NONE = (1 << 64) - 1  # SIZE_MAX, the library's answer for "no index"
 
 
 def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -> None:
@@ -139,10 +139,11 @@ def sync_all(*, stream: StreamLike | None = None) -> None:
 
 
 def _at_once(_call: str, form: Callable[..., int | None], *operands: Any) -> Any:
+    """Makes a call that does not wait: in the place of wait for the calls that do."""
     return form(*operands)
 
 
-def _set(
+def _wait_or_test(
     call: str,
     ivars: Any,
     cmp: Comparison | int,
@@ -151,7 +152,11 @@ def _set(
     places: bool,
     timeout: float | None = None,
 ) -> tuple[int, Array]:
-    """One of the calls over an array of variables: its result, and the indices."""
+    """Calls one of the library's waits or tests on an array of words: its result, and indices.
+
+    places: it is a call that stores the indices of the words that satisfy the comparison, and whose
+    result is their number. Else the indices are empty.
+    """
     functions = library(call)
     array, address = symmetric(call, "ivars", ivars)
     kind = name_of(call, array.dtype, ATOMIC)
@@ -163,24 +168,25 @@ def _set(
         _same_size(call, "status", ignored, n)
     mask = address_of(ignored) if status is not None else 0
     indices: Array = np.empty(n if places else 0, np.uint64)
-    room = [address_of(indices)] if places else []
-    made = partial(wait, timeout=timeout) if call.startswith("wait") else _at_once
+    stored_at = [address_of(indices)] if places else []
+    make_call = partial(wait, timeout=timeout) if call.startswith("wait") else _at_once
     if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
         operand: int | float = number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")
-        answer = made(call, form, address, n, *room, mask, how, operand)
+        answer = make_call(call, form, address, n, *stored_at, mask, how, operand)
     else:
         given = of_cpu(call, "values", as_source(call, values, array.dtype, "values"))
         wanted = np.ascontiguousarray(given)
         _same_size(call, "values", wanted, n)
         form = getattr(functions, f"shmem_{kind}_{call}_vector")
-        answer = made(call, form, address, n, *room, mask, how, address_of(wanted))
+        answer = make_call(call, form, address, n, *stored_at, mask, how, address_of(wanted))
     if state.failed:
         settle(call)
     return answer, indices
 
 
 def _mask(call: str, status: Any) -> Array:
+    """status as the library takes it: an int for each word, not 0 where the word is ignored."""
     try:
         given = np.asarray(status)
     except (TypeError, ValueError):
@@ -241,7 +247,7 @@ def wait_until_all(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    _set("wait_until_all", ivars, cmp, values, status, places=False, timeout=timeout)
+    _wait_or_test("wait_until_all", ivars, cmp, values, status, places=False, timeout=timeout)
 
 
 def wait_until_any(
@@ -293,7 +299,9 @@ def wait_until_any(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False, timeout=timeout)
+    answer, _ = _wait_or_test(
+        "wait_until_any", ivars, cmp, values, status, places=False, timeout=timeout
+    )
     return None if answer == _NONE else answer
 
 
@@ -346,7 +354,9 @@ def wait_until_some(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True, timeout=timeout)
+    n, indices = _wait_or_test(
+        "wait_until_some", ivars, cmp, values, status, places=True, timeout=timeout
+    )
     return indices[:n].astype(np.intp)
 
 
@@ -390,7 +400,7 @@ def test_all(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
+    return _wait_or_test("test_all", ivars, cmp, values, status, places=False)[0] != 0
 
 
 def test_any(
@@ -433,7 +443,7 @@ def test_any(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
+    answer, _ = _wait_or_test("test_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
 
@@ -477,5 +487,5 @@ def test_some(
     PeerError
         A PE is lost, and the job goes on without it.
     """
-    n, indices = _set("test_some", ivars, cmp, values, status, places=True)
+    n, indices = _wait_or_test("test_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)

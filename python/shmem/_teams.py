@@ -14,6 +14,8 @@ from shmem._streams import stream_of
 
 
 class _Config(ctypes.Structure):
+    """shmem_team_config_t of shmem.h."""
+
     _fields_ = [("num_contexts", ctypes.c_int)]
 
 
@@ -122,8 +124,8 @@ class Team(Own):
         """
         call = "Team.translate_pe"
         functions = library(call)
-        own, other = self.handle(call), team_handle(call, team)[0]
-        number = functions.shmem_team_translate_pe(own, integer(call, "pe", pe), other)
+        source, target = self.handle(call), team_handle(call, team)[0]
+        number = functions.shmem_team_translate_pe(source, integer(call, "pe", pe), target)
         return None if number < 0 else number
 
     def members(self) -> list[int]:
@@ -295,8 +297,8 @@ class Team(Own):
         library(call).shmem_team_destroy(handle)
         self._handle = None
         del _teams[handle]
-        # The library ends the job when a program uses a context or other object of the team after
-        # that.
+        # The library has destroyed the team's contexts with it, and ends the job if a program uses
+        # one of them: so they are marked as destroyed here.
         for step in after_destroy:
             step(handle)
         settle(call)
@@ -316,6 +318,7 @@ after_destroy: list[Callable[[int], None]] = []
 
 
 def _config(call: str, num_contexts: int | None) -> tuple[_Config, int]:
+    """The configuration of a new team, and the mask that says which members of it count."""
     if num_contexts is None:
         return _Config(0), 0
     number = integer(call, "num_contexts", num_contexts)
@@ -325,6 +328,7 @@ def _config(call: str, num_contexts: int | None) -> tuple[_Config, int]:
 
 
 def _team(made: ctypes.c_int, call: str) -> Team | None:
+    """The Team of a handle that the library has stored; None on a PE outside of the team."""
     return None if made.value == _abi.SHMEM_TEAM_INVALID else Team(made.value, call)
 
 
@@ -347,7 +351,7 @@ def team_handle(call: str, team: Team | None) -> tuple[int, int]:
 
 
 def find(call: str, handle: int) -> Team:
-    """The team of a number that the library gave."""
+    """The Team of a handle, such as an operator of shmem.torch has it."""
     if handle in _teams:
         return _teams[handle]
     if handle == _abi.SHMEM_TEAM_WORLD:

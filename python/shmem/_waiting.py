@@ -10,8 +10,8 @@ from typing import Any
 from shmem._errors import ArgumentError, StateError, WaitTimeoutError
 from shmem._runtime import after_finalize, before_finalize, quick, refuse, state
 
-# The time by which a wait may delay the handler of a signal that arrives just before the sleep, and
-# finalize; a signal that arrives later ends the sleep.
+# How long the library may wait in one call. So long a wait may delay finalize, and the handler of a
+# signal that arrives just before the wait sleeps; a signal during the sleep ends it.
 _SLICE_NS = 100_000_000
 _LONGEST_S = 1e9  # some 30 years
 
@@ -25,13 +25,16 @@ _leaving = False
 def wait(
     call: str, form: Callable[..., int | None], *operands: Any, timeout: float | None = None
 ) -> Any:
-    """Makes a call that waits for memory, and lets other threads run meanwhile.
+    """Calls form, a function of the library that waits for memory, until its wait has succeeded.
 
     Python runs signal handlers in the main thread, and there only between its own instructions:
     without this, Ctrl-C would have no effect during a wait. And finalize unmaps the memory that a
-    wait reads. After timeout seconds it raises WaitTimeoutError.
+    wait reads. So the library returns after a slice of time, and the call is repeated. After
+    timeout seconds it raises WaitTimeoutError. Other threads run meanwhile.
     """
     me = threading.get_ident()
+    # Sets the longest wait of this thread in ns (0: none). Returns 0 if the limit before has ended
+    # no wait, so that the call has its result.
     limit = quick(call).shmemx_wait_limit
     end = None if timeout is None else time.monotonic_ns() + _nanoseconds(call, timeout)
     _waiting.append(me)
@@ -61,6 +64,7 @@ def wait(
 
 
 def _nanoseconds(call: str, timeout: float) -> int:
+    """A timeout in nanoseconds; an error unless it is a number of seconds from 0 on."""
     try:
         seconds = float(timeout)
         if seconds >= 0 and not isinstance(timeout, (str, bytes)):
@@ -71,12 +75,12 @@ def _nanoseconds(call: str, timeout: float) -> int:
 
 
 def _slice(end: int | None) -> int:
-    """The nanoseconds until the wait comes back to Python; 0 would be no limit."""
+    """How many nanoseconds the library may wait now: at least 1, since 0 would be no limit."""
     return _SLICE_NS if end is None else min(_SLICE_NS, max(1, end - time.monotonic_ns()))
 
 
-def _send_out() -> None:
-    """Before finalize: makes sure that no other thread reads memory that will be unmapped."""
+def _end_waits() -> None:
+    """Before finalize: ends the waits of other threads, which read memory that it will unmap."""
     global _leaving
     _leaving = True
     me = threading.get_ident()
@@ -89,5 +93,5 @@ def _open() -> None:
     _leaving = False
 
 
-before_finalize.insert(0, _send_out)
+before_finalize.insert(0, _end_waits)
 after_finalize.append(_open)
