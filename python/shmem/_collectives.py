@@ -138,7 +138,7 @@ def fcollect(
     Parameters
     ----------
     dest : Memory
-        Contiguous symmetric memory for all of them, in the order of the PEs.
+        Contiguous symmetric memory for the arrays of all PEs, in the order of the PEs.
     source : Memory
         Contiguous symmetric memory, of the same size on every PE.
     team : Team, optional
@@ -190,7 +190,7 @@ def collect(dest: Memory, source: Memory, *, team: Team | None = None) -> None:
     Parameters
     ----------
     dest : Memory
-        Contiguous symmetric memory for all of them, in the order of the PEs.
+        Contiguous symmetric memory for the arrays of all PEs, in the order of the PEs.
     source : Memory
         Contiguous symmetric memory; its length may differ between PEs, and may be 0.
     team : Team, optional
@@ -325,11 +325,11 @@ def alltoalls(
     source : Memory
         Contiguous symmetric memory.
     dst : int
-        The distance of two elements in `dest`, in elements.
+        The distance from an element to the next in `dest`, in elements.
     sst : int
-        The distance of two elements in `source`, in elements.
+        The distance from an element to the next in `source`, in elements.
     nelems : int
-        The elements of a block.
+        The number of elements of a block.
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
 

@@ -37,16 +37,16 @@ class DeviceArray:
     Parameters
     ----------
     ghost : Ghost
-        The array inside the package.
+        The array as the package uses it.
     name : str
-        The name of its type, also of a type that numpy lacks.
+        The name of the elements' type, also of a type that numpy lacks.
     peer : bool, optional
-        It belongs to another PE.
+        Whether the memory is another PE's.
 
     Attributes
     ----------
     name : str
-        The name of its type.
+        The name of the elements' type.
     """
 
     __slots__ = ("_ghost", "_peer", "_turn", "name")
@@ -181,7 +181,7 @@ class DeviceArray:
             raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
 
     def live(self, call: str) -> Ghost:
-        """Its memory. Raises an error that names the call unless it is of the running job."""
+        """The array's memory. An error, which names the call, if it is not of the running job."""
         if state.count == 0:
             raise refuse_address(call, "array", self._ghost, 0)
         if self._turn != state.turn:
@@ -191,6 +191,7 @@ class DeviceArray:
         return self._ghost
 
     def _address(self, call: str) -> int:
+        """The address of the first element, when the memory may be used."""
         ghost = self.live(call)
         return address_of(ghost) if self._peer else check_span(call, "array", ghost)
 
@@ -271,6 +272,7 @@ def _check_gpu_operands(call: str, what: str) -> None:
 
 
 def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
+    """The memory of a tensor on a GPU. heap as in as_ghost."""
     if heap:
         _check_gpu_operands(call, what)
     kind = resolve(call, str(tensor.dtype))
@@ -294,7 +296,7 @@ def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
 
 
 def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Ghost:
-    """The ghost. Raises an error if its memory was freed, or with heap is another GPU's."""
+    """Returns ghost. An error if its memory was freed or, with heap, is another GPU's."""
     if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
         return ghost
     device = _cuda.device_of(address)
@@ -325,9 +327,10 @@ _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
 
 
 def check_device(call: str, device: str | None) -> str | None:
-    """The kind of array that the program wants: None for the CPU, else torch, cupy or gpu.
+    """The kind of array that the program wants: None for the CPU, else "torch", "cupy" or "gpu".
 
-    A number of a GPU follows after a colon.
+    The number of a GPU, if the program gives one, follows after a colon. An error if the symmetric
+    heap is not where such arrays are.
     """
     name, _, number = str(device).partition(":")
     on_gpu = state.count > 0 and state.heap == "device"
@@ -353,7 +356,7 @@ def check_device(call: str, device: str | None) -> str | None:
 
 
 def deliver(call: str, array: Array, dtype: Any, wanted: str) -> Any:
-    """A block of the heap as the kind of array that the program wants."""
+    """An array in GPU memory as the kind that the program wants, which check_device returned."""
     package, _, number = wanted.partition(":")
     if number and is_elsewhere(int(number)):
         raise DeviceError(
@@ -363,17 +366,18 @@ def deliver(call: str, array: Array, dtype: Any, wanted: str) -> Any:
             "leave the number out",
         )
     name = name_of(dtype, array.dtype)
-    own = DeviceArray(ghost_of(array), name)
+    on_gpu = DeviceArray(ghost_of(array), name)
     if package == "gpu":
-        return own
-    flat = own.reshape(-1).view("uint8")
+        return on_gpu
+    # As bytes: the other package may have a type, such as bfloat16, that numpy lacks.
+    flat = on_gpu.reshape(-1).view("uint8")
     try:
         if package == "cupy":
             cupy = importlib.import_module("cupy")
-            return cupy.asarray(flat).view(array.dtype).reshape(own.shape)
+            return cupy.asarray(flat).view(array.dtype).reshape(on_gpu.shape)
         torch = importlib.import_module("torch")
         tensor = torch.as_tensor(flat, device=f"cuda:{heap_gpu() or 0}")
-        return tensor.view(getattr(torch, name)).reshape(own.shape)
+        return tensor.view(getattr(torch, name)).reshape(on_gpu.shape)
     except (AttributeError, RuntimeError, TypeError, AssertionError) as error:
         raise DeviceError(
             call, f"an array of {name}", f"{package} does not take it: {error}", "use device='gpu'"

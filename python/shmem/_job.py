@@ -85,8 +85,8 @@ def pe_accessible(pe: SupportsIndex) -> bool:
 def put_ordered(pe: SupportsIndex) -> bool:
     """Report whether this PE's puts to another one keep their order without a fence.
 
-    Then the signal or the notification of a put says that the bytes of earlier puts to that PE, of
-    the same thread and context, are there as well.
+    If they do, a PE that sees the signal or the notification of a put also sees the bytes of the
+    earlier puts to it from the same thread and context.
 
     Parameters
     ----------

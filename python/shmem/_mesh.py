@@ -108,11 +108,11 @@ class Mesh(Messages):
 
     @property
     def address(self) -> bytes:
-        """What other members add this one by; the program carries it to them."""
+        """The bytes by which other members `add` this one; the program carries them there."""
         return self.blob("shmemx_mesh_address", self._handle)
 
     def close(self) -> None:
-        """Leave the mesh. The other members learn of it, and take what was sent to them first.
+        """Leave the mesh. The other members first receive what was sent to them, then learn of it.
 
         Raises
         ------
@@ -135,16 +135,16 @@ class Mesh(Messages):
         Returns
         -------
         int
-            Its number.
+            The number of the member.
 
         Raises
         ------
         ArgumentError
-            It is not an address, is of another secret, or its number was given before.
+            `address` is not an address or is of another secret, or its number was used before.
         PeerError
             The member has left, or is lost.
         VersionError
-            It is of another version of the library.
+            The member uses another version of the library.
         """
         number = ctypes.c_int()
         blob = ctypes.create_string_buffer(bytes(address), max(1, len(address)))
@@ -158,12 +158,12 @@ class Mesh(Messages):
         return number.value
 
     def remove(self, member: SupportsIndex) -> None:
-        """End the work with a member at once. Requests on it end with an error.
+        """End the work with a member at once. Requests on that member end with an error.
 
         Parameters
         ----------
         member : SupportsIndex
-            Its number.
+            The number of the member.
 
         Raises
         ------
@@ -175,12 +175,12 @@ class Mesh(Messages):
         self.call("shmemx_mesh_remove", self._handle, integer("remove", "member", member))
 
     def check(self, member: SupportsIndex) -> None:
-        """Raise the reason why a member is not there. It returns while the member is there.
+        """Raise an error that says why a member is not there; return if it is there.
 
         Parameters
         ----------
         member : SupportsIndex
-            Its number.
+            The number of the member.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Mesh(Messages):
         Parameters
         ----------
         array : Memory
-            Contiguous memory of the CPU, at a multiple of 8.
+            Contiguous memory at a multiple of 8: of the CPU or, in a mesh with gpu="own", of a GPU.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Mesh(Messages):
         LayoutError
             The array has gaps, or cannot be written.
         DeviceError
-            The memory is in a GPU.
+            The memory is in a GPU, and the mesh was made without gpu="own".
         DtypeError
             `array` has no memory.
         """
@@ -230,7 +230,7 @@ class Mesh(Messages):
         return MeshRegion(self, handle.value, data)
 
     def import_region(self, description: bytes, timeout: float = 60.0) -> MeshRemote:
-        """Ask a member for the use of its region, and wait for the answer.
+        """Ask a member for the use of one of its regions, and wait for the reply.
 
         Parameters
         ----------
@@ -242,20 +242,20 @@ class Mesh(Messages):
         Returns
         -------
         MeshRemote
-            What operations name.
+            The region, for operations on it.
 
         Raises
         ------
         ArgumentError
-            It is not a description, or of another secret.
+            `description` is not a description, or is of another secret.
         PeerError
             The member has left, or is lost.
         StateError
             The region has been closed.
         VersionError
-            It is of another version of the library.
+            The member uses another version of the library.
         WaitTimeoutError
-            The member has not answered in that time.
+            The member has not replied in that time.
         """
         remote, length, request = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64()
         blob = ctypes.create_string_buffer(bytes(description), max(1, len(description)))
@@ -289,16 +289,16 @@ class Mesh(Messages):
         blocks : Memory or sequence of (Memory, int)
             An array for the start of the region, or arrays with their offsets in bytes.
         signal : MeshSignal, optional
-            What follows the blocks: who sees its value sees their bytes.
+            The signal that follows the blocks: a program that sees its value also sees their bytes.
         ordered : bool, optional
-            Whether it follows all earlier operations of the context on the member.
+            Whether the put follows all earlier operations of the context on the member.
         context : SupportsIndex, optional
             The number of the context.
 
         Returns
         -------
         MeshRequest
-            When it has ended the arrays may be used again.
+            The request. When it has ended, the arrays may be used again.
 
         Raises
         ------
@@ -348,7 +348,7 @@ class Mesh(Messages):
         Returns
         -------
         MeshRequest
-            When it has ended the bytes are in the arrays.
+            The request. When it has ended, the bytes are in the arrays.
 
         Raises
         ------
@@ -390,14 +390,14 @@ class Mesh(Messages):
         signal : MeshSignal
             The signal.
         ordered : bool, optional
-            Whether it follows all earlier operations of the context on the member.
+            Whether the signal follows all earlier operations of the context on the member.
         context : SupportsIndex, optional
             The number of the context.
 
         Returns
         -------
         MeshRequest
-            When it has ended, the signal is on its way.
+            The request. When it has ended, the signal is on its way.
 
         Raises
         ------
@@ -425,15 +425,15 @@ class Mesh(Messages):
         Parameters
         ----------
         member : SupportsIndex
-            Its number.
+            The number of the member.
         context : SupportsIndex, optional
             The number of the context.
 
         Returns
         -------
         MeshRequest
-            When it has ended, all earlier operations of the context on the member have taken
-            effect there.
+            The request. When it has ended, all earlier operations of the context on the member have
+            taken effect there.
 
         Raises
         ------

@@ -29,8 +29,8 @@ class Messages(Calls):
         Returns
         -------
         MeshRequest
-            When it has ended the message is on its way. It waits while the member has 64 messages
-            of this one that its program has not received.
+            The request. When it has ended, the message is on its way. It does not end while the
+            member has 64 messages of this member that its program has not received.
 
         Raises
         ------

@@ -148,9 +148,9 @@ class MeshRegion:
     Parameters
     ----------
     mesh : Calls
-        Its mesh.
+        The region's mesh.
     handle : int
-        What names the region in the library.
+        The library's number of the region.
     kept : Array
         The memory.
     """
@@ -162,7 +162,7 @@ class MeshRegion:
 
     @property
     def description(self) -> bytes:
-        """What other members import the region by; the program carries it to them."""
+        """The bytes by which other members import the region; the program carries them there."""
         return self._mesh.blob("shmemx_mesh_describe", self._handle)
 
     def close(self) -> MeshRequest:
@@ -171,7 +171,7 @@ class MeshRegion:
         Returns
         -------
         MeshRequest
-            When it has ended, no member uses the memory any more.
+            The request. When it has ended, no member uses the memory any more.
 
         Raises
         ------
@@ -190,9 +190,9 @@ class MeshRemote(NamedTuple):
     Attributes
     ----------
     handle : int
-        What names it in calls.
+        The library's number of the region at this member.
     nbytes : int
-        Its length in bytes.
+        The length of the region in bytes.
     """
 
     handle: int
@@ -209,9 +209,9 @@ class MeshSignal(NamedTuple):
     offset : int
         The place of the word in it, a multiple of 8.
     value : int
-        What is stored or added.
+        The number that is stored in the word or added to it.
     add : bool
-        Whether the value is added.
+        Whether the value is added, not stored.
     """
 
     remote: MeshRemote
@@ -226,9 +226,9 @@ class MeshRequest:
     Parameters
     ----------
     mesh : Calls
-        Its mesh.
+        The operation's mesh.
     handle : int
-        What names the operation in the library.
+        The library's number of the operation.
     kept : list of Array
         The memory.
     """
@@ -245,7 +245,7 @@ class MeshRequest:
         Returns
         -------
         bool
-            Whether it has ended well.
+            Whether it has ended. An operation that has failed raises its error instead.
 
         Raises
         ------

@@ -65,14 +65,14 @@ def notify_wait(
 ) -> int:
     """Wait until a notification counter of this PE has reached a number.
 
-    The data of all puts that it counts has arrived: those with this counter as notify=.
+    A put whose notify= names the counter is counted when its data has arrived.
 
     Parameters
     ----------
     notify : SupportsIndex
         The counter: 0 to SHMEM_NOTIFY_COUNT - 1.
     count : int
-        The number. With `stream` the stream waits for it.
+        The number. With `stream` it is the stream that waits for it.
     stream : StreamLike, optional
         The CUDA stream on which the call is queued; "current" is torch's.
     timeout : float, optional
@@ -176,7 +176,7 @@ def notify_reset(
 ) -> None:
     """Set a notification counter of this PE.
 
-    Puts that arrive meanwhile may be lost or counted: wait for them first.
+    A put that arrives during the call may be counted or not: wait for such puts first.
 
     Parameters
     ----------

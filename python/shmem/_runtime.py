@@ -264,8 +264,9 @@ def init(
 ) -> Job:
     """Join the job; every PE calls it, and it returns when all PEs have called it.
 
-    `with shmem.init():` calls `finalize` at the end of the block. It does not after an exception in
-    a job of several PEs, which would wait for this one: then the process ends, and with it the job.
+    `with shmem.init():` calls `finalize` at the end of the block. After an exception in a job of
+    several PEs it does not, because `finalize` would wait for the others: the exception then ends
+    the process, and with it the job.
 
     Under shmemrun, mpirun, srun or Hydra the job is the launcher's; under torchrun its variables
     describe the job; without a launcher the job is this process alone. `uid`, `store`, `group` or
@@ -296,7 +297,7 @@ def init(
     Returns
     -------
     Job
-        A context that calls `finalize`.
+        A context manager that calls `finalize`.
 
     Raises
     ------
@@ -334,7 +335,7 @@ def init(
 
 
 class Job:
-    """What init returns: a context that calls finalize."""
+    """The result of init: a context manager that calls finalize."""
 
     def __enter__(self) -> Job:
         return self

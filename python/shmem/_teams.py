@@ -160,7 +160,7 @@ class Team(Own):
         start : int
             The first PE, by its number in this team.
         stride : int
-            The distance of two.
+            The distance from a PE to the next, in numbers of this team.
         size : int
             The number of PEs.
         num_contexts : int, optional
