@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the docstrings of public names by numpydoc, with the checks that pyproject.toml names.
 
-It also wants a section Raises in each public function, and the names of `__all__` to be those that
-a package, or its module _public, imports. Nothing is imported, so that torch need not be there.
-PYTHONPATH has numpydoc (scripts/setup --tool numpydoc). With a folder, the packages are looked for
-there.
+It also checks that each public function has a section Raises, and that `__all__` of a package, or
+of its module _public, lists the names that this module imports. It only reads the sources, so that
+torch need not be installed. PYTHONPATH has numpydoc (scripts/setup --tool numpydoc). The argument
+is the folder of the packages; without it, that of this file.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def documented(file: Path, names: set[str]) -> Iterator[tuple[str, ast.AST]]:
 
 
 def faults(root: Path) -> Iterator[str]:
-    """A line for each finding."""
+    """A line for each fault of a docstring of the packages in the folder root."""
     config = parse_config(Path(__file__).resolve().parent)
     for package in PACKAGES:
         for file, names in public(root, package).items():

@@ -1,6 +1,6 @@
 """What an ELF file of 64 bits needs from the system: machine, libraries, versions of symbols.
 
-Standard library only. Files of other kinds have no needs: read returns None.
+It uses only the standard library. For a file of another kind, read returns None.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 MACHINES = {62: "x86_64", 183: "aarch64"}
 
+# Types of sections (SHT_DYNAMIC and so on), and the tag of a needed library, as elf.h has them.
 _DYNAMIC, _DYNSYM, _VERNEED, _VERSYM = 6, 11, 0x6FFFFFFE, 0x6FFFFFFF
 _DT_NEEDED = 1
 
@@ -24,7 +25,7 @@ class Symbol(NamedTuple):
 
 
 class File(NamedTuple):
-    """What a file needs."""
+    """The needs of a file: its machine, libraries by name, and symbols of libraries."""
 
     machine: str
     libraries: list[str]
@@ -32,10 +33,10 @@ class File(NamedTuple):
 
 
 def glibc(version):
-    """The release of glibc that has this version of symbols, or None if it is not glibc's.
+    """The first release of glibc with this version of symbols; None if it is not glibc's.
 
-    GLIBC_ABI_DT_RELR stands for a table that the loader reads since 2.36. GLIBC_PRIVATE is of one
-    release only.
+    GLIBC_ABI_DT_RELR stands for a table that the loader reads since 2.36. A file that needs
+    GLIBC_PRIVATE runs with one release only: 999.0 is newer than any that a wheel may need.
     """
     if version == "GLIBC_ABI_DT_RELR":
         return (2, 36)
@@ -49,6 +50,7 @@ def read(data):
     """The needs of a file, from its bytes; None if it is not an ELF file of 64 bits."""
     if data[:6] != b"\x7fELF\x02\x01":
         return None
+    # The offsets of e_machine, e_shoff, and e_shentsize with e_shnum in Elf64_Ehdr.
     (machine,) = struct.unpack_from("<H", data, 18)
     (offset,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
@@ -61,6 +63,7 @@ def read(data):
                 yield s[4], s[5], sections[s[6]][4], s[7]
 
     def text(at):
+        """The string at an offset in the file."""
         return data[at : data.index(b"\0", at)].decode()
 
     libraries = []
@@ -90,19 +93,21 @@ def read(data):
             if entry[3] == 0 and index in versions:  # an undefined symbol, with a version
                 symbols.append(Symbol(text(strings + entry[0]), *versions[index]))
                 used.add(index)
-    # The loader wants every version that is listed, also one of no symbol.
+    # The loader also needs the listed versions of which the file uses no symbol.
     symbols += [Symbol("", *v) for index, v in versions.items() if index not in used]
     return File(MACHINES.get(machine, f"machine {machine}"), libraries, symbols)
 
 
-# The libraries that every system of manylinux has, and that this project uses.
+# The libraries that a manylinux wheel may need (each such system has them), as far as this project
+# uses them.
 _SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt|resolv)\.so\.\d+|ld-linux-(x86-64|aarch64)\.so\.\d+)")
 
 
 def faults(name, file, machine, newest, own=frozenset()):
-    """What keeps a file from running on each system with this machine and this glibc, as lines.
+    """Lines that say what keeps a file from running on all systems with this machine and glibc.
 
-    own has the names of the libraries that come with it.
+    name is the file's name in the lines, file is what read returned, newest the release of glibc
+    as (major, minor). own has the names of the libraries that are in the same wheel.
     """
     release = ".".join(map(str, newest))
     if file.machine != machine:

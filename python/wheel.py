@@ -3,11 +3,12 @@
 
     python/wheel.py STAGE DIST --notices FILE [--glibc 2.28] [--machine aarch64] [--url URL]
 
-STAGE is what `make install DESTDIR=STAGE PREFIX=/` has written, and FILE what packaging/parts.py
-says of the work of others in it. The platform's name contains a release of glibc: that of --glibc,
-where nothing may need a newer one, or else the lowest with every symbol that the programs and
-libraries need. SOURCE_DATE_EPOCH is the time of all files, so that the same files make the same
-wheel. Standard library only: a wheel is a zip archive.
+STAGE is the folder that `make install DESTDIR=STAGE PREFIX=/` has written, and FILE the licences of
+others' work in it, as packaging/parts.py writes them. The platform tag of the wheel contains a
+release of glibc. With --glibc it is that release, and a program or library that needs a newer one
+is an error; otherwise it is the lowest release with every symbol that they need. SOURCE_DATE_EPOCH
+is the time of all files, so that the same files make the same wheel. This program uses only the
+standard library: a wheel is a zip archive.
 """
 
 import argparse
@@ -24,8 +25,8 @@ import elf
 
 HERE = Path(__file__).resolve().parent
 VERSION = (HERE.parent / "VERSION").read_text().strip()
-# Bytes of a wheel with the kernels of all architectures, so that growth is noticed. Of the 16.9 MB
-# in use, four commands in Go take 9.
+# The most bytes of a wheel with the kernels of all architectures, so that growth is noticed. Today
+# it has 16.9 MB, of which four commands in Go take 9 MB.
 MOST = 18 << 20
 LICENCES = ("LICENSE", "THIRD-PARTY.txt")
 
@@ -80,23 +81,24 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: libshmem\nRoot-Is-Purelib: false\n"
 
 
 def commands(stage):
-    """A program of Python for each command: pip puts it into the environment's bin.
+    """entry_points.txt: a Python script for each command; pip puts it into the environment's bin.
 
-    The command itself stays beside its library, where it looks for it.
+    The command itself stays in the package, because it looks for its library beside itself.
     """
     names = sorted(path.name for path in (stage / "bin").iterdir())
     return "[console_scripts]\n" + "".join(f"{name} = shmem._commands:main\n" for name in names)
 
 
 class Script(str):
-    """The text of a file that is run."""
+    """The text of a file of the wheel that is executable."""
 
 
 def stand_in(link):
-    """The replacement of a link, which a wheel cannot have: a text that leads to the same file.
+    """The replacement of a symbolic link, which a wheel cannot contain: a text, or the file itself.
 
-    A command under another name runs the command itself. A library's name for the linker is a
-    linker script. Small files, and files that check their own name, are included twice.
+    A link to a command becomes a script that runs the command, and a library's name for the linker
+    a linker script. A link to any other file becomes a second copy of the file: such files are
+    small, or check their own name.
     """
     target = link.resolve()
     if target.read_bytes()[:4] != b"\x7fELF":
@@ -130,7 +132,8 @@ def contents(stage):
             out[f"shmem/{path.relative_to(HERE / 'shmem')}"] = path
     out["shmem/py.typed"] = HERE / "shmem" / "py.typed"
     for path in sorted(stage.rglob("*")):
-        # Who finds no bitcode for one GPU takes the file for all, which the links name.
+        # The links libnvshmem_device_sm_NN.bc lead to the one bitcode file for all GPUs. Programs
+        # that do not find the link take that file.
         if path.is_symlink() and path.suffix == ".bc":
             continue
         if path.is_file():
@@ -159,7 +162,7 @@ def needs(stage, files, machine, newest):
     lowest, found = (2, 5), []  # pip accepts no manylinux tag for a glibc before 2.5
     for name, source in files.items():
         if not isinstance(source, Path) or name.endswith((".fatbin", ".o", ".a")):
-            continue  # code of GPUs, and what is not loaded
+            continue  # code of GPUs, or files that the loader does not load
         file = elf.read(source.read_bytes())
         if file is None:
             continue

@@ -1,8 +1,8 @@
 """`python -m shmem.doctor`: what is installed, what is missing, and the remedies.
 
-Each line begins with ok, no or -. no is a fault, with the remedy; - is something that only
-some jobs need. The status is 1 if there is a fault. The program shmem-doctor reports on
-everything but Python, in the same form.
+Each line begins with ok, no or -. no is a fault, with the remedy; - is something missing that only
+some jobs need. The status is 1 if there is a fault. The lines about Python and the library come
+from this module, the others from the program shmem-doctor.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _OK, _NO, _MORE = "ok", "no", "-"
 # The beginnings of the variables that shmemrun sets for the PEs of a job.
 _LAUNCHER = ("SHMEM_LAUNCHER_",)
 
+# The program of the job of one PE. A DeviceError means that SHMEM_HEAP=device is set.
 _JOB = """
 import shmem
 shmem.init()
@@ -43,7 +44,7 @@ shmem.finalize()
 
 @dataclass
 class Finding:
-    """One line."""
+    """One line of the report."""
 
     verdict: str
     what: str
@@ -73,6 +74,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _libraries() -> Iterator[Finding]:
+    """The lines about libshmem.so, and about a job with it if it can be loaded."""
     path = _library.find()
     try:
         loaded = _library.Loaded(path)
@@ -84,15 +86,15 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _alone() -> dict[str, str]:
-    """The environment, without what makes this process a PE of a job of shmemrun."""
+    """The environment, without the variables that make this process a PE of a job of shmemrun."""
     return {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHER)}
 
 
 def _job() -> Iterator[Finding]:
-    """One PE, in a process of its own, so that an error there does not end this one."""
+    """The line about a job of one PE, in a process of its own: its errors do not end this one."""
     package = str(Path(__file__).resolve().parent.parent)
     variables = _alone()
-    # Whatever launched this process, such as a step of Slurm: the trial is no process of it.
+    # If a launcher such as Slurm has started this process, the job of one PE is not the launcher's.
     variables["SHMEM_BOOTSTRAP"] = "singleton"
     variables["PYTHONPATH"] = os.pathsep.join([package, *filter(None, sys.path)])
     try:
@@ -116,7 +118,7 @@ def _job() -> Iterator[Finding]:
 
 
 def findings() -> Iterator[Finding]:
-    """The lines about Python, in order; the machine is shmem-doctor's."""
+    """The lines about Python and the library, in order."""
     yield from _python()
     yield from _libraries()
 

@@ -1,6 +1,6 @@
 """`python -m shmem.perf`: the program shmem-perf, which measures how long operations take.
 
-It takes the same command line (docs/guides/perf.md), and works in a job, too.
+It takes the arguments of shmem-perf (docs/guides/perf.md), and also works as the program of a job.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from shmem import _library
 
 
 def main() -> int:
-    """Becomes the program; returns 1 where there is none."""
+    """Replaces this process by shmem-perf; returns 1 if it is missing."""
     tool = _library.command("shmem-perf")
     if tool is None:
         print("shmem.perf: shmem-perf is missing (install the complete library)", file=sys.stderr)

@@ -1,8 +1,8 @@
 """The shared setup of tests that run as PEs: one job for all of them.
 
-Every PE runs the same tests in the same order, so that collectives meet. A PE whose test fails ends
-at once, before it waits for PEs that wait for it, and the launcher ends them. SHMEM_HEAP selects
-the heap.
+Every PE runs the same tests in the same order, so that all make the same collective calls. A PE
+whose test fails ends at once: other PEs may wait for it in a collective, and the launcher then ends
+them. SHMEM_HEAP selects the heap.
 """
 
 import gc
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves out the tests named in WITHOUT, one a line: a test, or a file and a function."""
+    """Leaves out the tests that WITHOUT names, one in a line: a test's id, or FILE::FUNCTION."""
     without = set(os.environ.get("WITHOUT", "").splitlines())
     items[:] = [
         i for i in items if not {i.nodeid, f"{i.path.name}::{i.name.partition('[')[0]}"} & without
@@ -44,12 +44,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Progress for gpu_machine.py: after a failure a PE does not reach this line."""
+    """Prints the counts for gpu_machine.py. A PE with a failure has ended before this line."""
     passed, skipped = (len(terminalreporter.stats.get(k, ())) for k in ("passed", "skipped"))
     print(f"{passed} passed, 0 failed, {skipped} skipped", flush=True)
 
 
-size = "64m"  # of the heap; a conftest may set another one
+size = "64m"  # of the symmetric heap; a conftest may set another size before the job begins
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,7 +80,7 @@ def gpu(job: None) -> int:
 
 
 def host(array: Any, pe: int | None = None) -> np.ndarray[Any, Any]:
-    """The values of an array in GPU memory of this PE, or of the same array of another one."""
+    """The values of an array in GPU memory: of this PE's array, or of the same array of PE pe."""
     out = np.empty(array.shape, array.dtype)
     if out.size:
         shmem.get(out, array, pe=shmem.my_pe() if pe is None else pe)

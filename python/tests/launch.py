@@ -15,16 +15,19 @@ SHMEMRUN = BUILD / "bin" / "shmemrun"
 
 
 def full(name: str, *what: str) -> list[str]:
-    """The additional cases of make test-full, by their names in tests/need/loads.go."""
+    """The cases `what`, which only make test-full runs; in other runs none.
+
+    tests/need/loads.go lists these cases under name.
+    """
     assert f'"{name}":' in (ROOT / "tests/need/loads.go").read_text(), name
     return list(what) if os.environ.get("TESTS") == "full" else []
 
 
 def variables(**more: str) -> dict[str, str]:
-    """The environment, without the variables of the caller's own job.
+    """The environment with `more`, without the variables of the job that the caller is in.
 
-    Tests start some hundred processes. Only the first of them compiles the package, and numpy
-    starts no threads, which no test uses; test_wheel has a user's environment.
+    Tests start some hundred processes. To save time, Python keeps the compiled package for the next
+    process, and numpy starts no threads. test_wheel uses the environment of a user instead.
     """
     out = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_")}
     out.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -36,6 +39,7 @@ def variables(**more: str) -> dict[str, str]:
 
 
 def run(*argv: str, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command with the environment of variables, for 300 s at most."""
     return subprocess.run(
         argv, env=variables(**more), capture_output=True, text=True, timeout=300, cwd=cwd
     )
@@ -91,6 +95,7 @@ def need_torch() -> str:
     return python
 
 
+# The parts (C files of cudatest/testdata) of each fake library.
 _DRIVER = {
     "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "copy", "module", "fake"],
     "libgdrapi.so.2": ["libgdrapi", "fake"],
@@ -98,7 +103,7 @@ _DRIVER = {
 
 
 def simulated_gpu(folder: Path, library: Path = LIBRARY) -> dict[str, str]:
-    """The variables that give PEs a GPU, whose fake driver is built in the folder."""
+    """The variables that give PEs a simulated GPU; its fake driver is built in the folder."""
     sources = ROOT / "runtime/gpu/cuda/cudatest/testdata"
     for name, parts in _DRIVER.items():
         files = [str(sources / f"{part}.c") for part in parts]

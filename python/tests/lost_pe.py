@@ -2,7 +2,8 @@
 
     shmemrun -n 2 python lost_pe.py killed|context
 
-PE 1 is killed, or loses its CUDA context by an index that is out of range.
+In step 50, PE 1 kills itself, or loses its CUDA context by an index that is out of range. The loop
+is so long that only this loss ends the job.
 """
 
 import os

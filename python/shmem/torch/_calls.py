@@ -19,7 +19,7 @@ TorchReduction = Literal["sum", "avg", "max", "min", "prod"]
 
 
 def _check(call: str, **tensors: object) -> None:
-    """Refuses mistakes for which torch's own error would not name the cause."""
+    """Refuses operands that are not tensors: torch's own error would not name the operand."""
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
             raise DtypeError(
@@ -41,18 +41,21 @@ def _check_value(call: str, value: int) -> None:
 
 
 def _no_gradient(call: str, tensor: torch.Tensor, why: str, remedy: str) -> None:
+    """Refuses a src that requires a gradient, for the cause `why`."""
     if tensor.requires_grad and torch.is_grad_enabled():
         raise ArgumentError(call, "src, which requires a gradient", why, remedy)
 
 
-def _may_have_gradient(call: str, src: torch.Tensor) -> None:
+def _check_gradients_exist(call: str, src: torch.Tensor) -> None:
+    """Refuses a src that requires a gradient in releases of torch for which operators have none."""
     if not HAS_GRADIENTS:
         _no_gradient(
             call, src, f"torch {torch.__version__} has no gradients here", "use torch 2.4 or newer"
         )
 
 
-def _has_none(call: str, src: torch.Tensor) -> None:
+def _refuse_gradient(call: str, src: torch.Tensor) -> None:
+    """Refuses a src that requires a gradient, for operations that write in place."""
     _no_gradient(call, src, "what is written in place has none", "pass src.detach()")
 
 
@@ -64,10 +67,10 @@ def _collective(
     _check(call, src=src)
     handle, n = team_handle(call, team)
     if out is None:
-        _may_have_gradient(call, src)
+        _check_gradients_exist(call, src)
         return getattr(_ops, call).default(src, n, *options, handle)
     _check(call, out=out)
-    _has_none(call, src)
+    _refuse_gradient(call, src)
     getattr(_ops, call + "_out").default(out, src, n, *options, handle)
     return out
 
@@ -279,7 +282,7 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     """
     library("torch.put")
     _check("torch.put", dest=dest, src=src)
-    _has_none("torch.put", src)
+    _refuse_gradient("torch.put", src)
     _ops.put.default(dest, src, check_pe("torch.put", pe))
 
 
@@ -375,7 +378,7 @@ def put_signal(
     library(call)
     _check(call, dest=dest, src=src, signal=signal)
     _check_value(call, value)
-    _has_none(call, src)
+    _refuse_gradient(call, src)
     _ops.put_signal.default(dest, src, signal, value, signal_op(call, op), check_pe(call, pe))
 
 

@@ -18,30 +18,33 @@ from shmem import _blocks
 from shmem._gpu import heap_gpu
 from shmem._runtime import library, state
 
-# The job for which these PEs were looked up, and the PEs.
+# The number of the job for which the PEs of _need_wait were found, and these PEs.
 _found: tuple[int, frozenset[int]] = (0, frozenset())
 
 
-def _held(call: str) -> frozenset[int]:
-    """The PEs that this PE's GPU does not reach by loads and stores."""
+def _need_wait(call: str) -> frozenset[int]:
+    """The PEs for which the host has to wait: those that loads and stores do not reach.
+
+    None of them if the proxies have a CUDA context of their own (shmemi_copies_apart).
+    """
     global _found
     if _found[0] != state.turn:
-        reached, word = library(call).shmem_ptr, _blocks.heap.vote
+        address_at, word = library(call).shmem_ptr, _blocks.heap.vote
         if not word:
             return frozenset()  # nothing is on the heap
         apart = state.loaded is not None and state.loaded.private("shmemi_copies_apart") != 0
-        far = () if apart else (p for p in range(state.n_pes) if not reached(word, p))
+        far = () if apart else (p for p in range(state.n_pes) if not address_at(word, p))
         _found = (state.turn, frozenset(far))
     return _found[1]
 
 
 def finish(call: str, pes: Iterable[int] | None = None) -> None:
-    """Waits for torch's current stream if one of those PEs, or of all PEs, is remote.
+    """Waits for torch's current stream if the host has to wait for one of these PEs, or of all PEs.
 
-    A stream that is being captured only records work.
+    It does not wait for a stream that is being captured, which only records work.
     """
-    held = _held(call)
-    if not held or not (pes is None or held.intersection(pes)):
+    far = _need_wait(call)
+    if not far or not (pes is None or far.intersection(pes)):
         return
     stream = torch.cuda.current_stream(heap_gpu())
     with torch.cuda.device(stream.device):

@@ -1,7 +1,7 @@
 """Properties of the operators for inductor, torch's compiler, beside their effects.
 
-It gets them while it traces the operators, since it is not loaded before a program compiles
-something, and takes a second to load.
+This module registers them when inductor traces an operator: inductor is not loaded before a program
+compiles something, and takes a second to load.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 
-def tell(operators: tuple[str, ...]) -> None:
+def register(operators: tuple[str, ...]) -> None:
     """Registers the operators torch.ops.shmem.* of these names, if inductor is loaded."""
     config: Any = sys.modules.get("torch._inductor.config")
     if config is not None:
@@ -23,10 +23,10 @@ def tell(operators: tuple[str, ...]) -> None:
 
 
 def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
-    """Makes it partition its CUDA graphs at them.
+    """Makes inductor partition its CUDA graphs at the operators of these names.
 
-    The operands in a graph are copies in the graph's own memory, which is not symmetric. A tag
-    would have this result only for operators without an effect (torch 2.11).
+    The operands in a graph are copies in the graph's own memory, which is not symmetric. A tag of
+    an operator would have this result only for operators without an effect (torch 2.11).
     """
     known = getattr(config, "custom_should_partition_ops", None)
     if known is not None and not set(operators).issubset(known):
@@ -35,6 +35,7 @@ def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
 
 @functools.cache
 def _lower(operators: tuple[str, ...]) -> None:
+    """Registers how inductor lowers these operators, once in a process."""
     if torch.__version__ < (2, 6):
         _keep_types()
     for name in operators:
@@ -42,7 +43,7 @@ def _lower(operators: tuple[str, ...]) -> None:
 
 
 def _keep_types() -> None:
-    """Makes it leave the operands of operators with an effect unchanged.
+    """Makes inductor leave the operands of operators with an effect unchanged.
 
     torch 2.4 and 2.5 convert them to one dtype, like those of a sum, and a converted operand is a
     copy.
@@ -56,7 +57,7 @@ def _keep_types() -> None:
 
 
 def _keep_in_order(operator: Any) -> None:
-    """Makes each of them wait for the previous one.
+    """Makes each call of the operator in compiled code follow the calls with an effect before it.
 
     torch should order operators with an effect itself, but from torch 2.10 on it records the
     dependence under a wrong name (pytorch/pytorch#188301), and may move a wait before the put that
@@ -68,9 +69,11 @@ def _keep_in_order(operator: Any) -> None:
     from torch.utils import _pytree as tree
 
     def box(value: Any) -> Any:
+        """A result of a kernel in the form that inductor's lowerings return."""
         return TensorBox.create(value) if isinstance(value, IRNode) else value
 
     def lower(*operands: Any) -> Any:
+        """inductor's fallback for an operator, whose operations depend on the earlier ones."""
         graph: Any = V.graph
         begin = len(graph.operations)
         out = tree.tree_map(box, FallbackKernel.create(operator, *operands))

@@ -33,13 +33,16 @@ REDUCTIONS = ("sum", "avg", "max", "min", "prod")
 
 
 def _stream(*tensors: torch.Tensor) -> Literal["current"] | None:
-    """In GPU memory everything is on the stream."""
+    """The stream for operands in GPU memory: torch's current one. None: the host does the work.
+
+    Without operands, as for a barrier, the place of the heap decides.
+    """
     on_gpu = any(t.is_cuda for t in tensors) if tensors else state.heap == "device"
     return "current" if on_gpu else None
 
 
 def _flat(call: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """Its bytes in a row."""
+    """A contiguous tensor's bytes, as a tensor of one dimension."""
     _row(call, name, tensor)
     return tensor.detach().reshape(-1).view(torch.uint8)
 
@@ -47,6 +50,7 @@ def _flat(call: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
 def _check(
     call: str, out: torch.Tensor, src: torch.Tensor, elements: int, name: str = "out"
 ) -> None:
+    """Refuses an out of another dtype than src's, or not of so many elements. name is out's."""
     if out.dtype != src.dtype:
         raise DtypeError(
             call, f"{name}, a tensor of {out.dtype}", f"src is of {src.dtype}", "use one dtype"
@@ -72,7 +76,7 @@ def check_blocks(call: str, src: torch.Tensor, n: int) -> None:
         )
 
 
-class _Meeting:
+class _Collective:
     """The calls of one collective, on torch's current stream if GPU memory is involved."""
 
     def __init__(self, call: str, team: int, *tensors: torch.Tensor) -> None:
@@ -81,6 +85,7 @@ class _Meeting:
         self._handle = self.team.handle(call)
         self._call, self._functions = call, functions
         on = _stream(*tensors)
+        # The last argument of calls on a stream, or no argument.
         self._on: tuple[int, ...] = () if on is None else (stream_of(call, on),)
         self._put: Callable[..., None]
         self._get: Callable[..., None]
@@ -122,6 +127,7 @@ class _Meeting:
             self.sync()
 
     def _finish(self) -> None:
+        """Lets the host wait for the stream where a PE needs it (_far.py)."""
         if self._on:
             finish(self._call, self.team.members())
 
@@ -154,7 +160,7 @@ def _row(call: str, name: str, tensor: torch.Tensor) -> int:
 
 
 def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
-    """The same for a tensor that must be in symmetric memory."""
+    """The address of a contiguous tensor that must be in symmetric memory."""
     address = _row(call, name, tensor)
     there = _blocks.place(address, tensor.numel() * tensor.element_size(), tensor.numel())
     if there is None:
@@ -166,33 +172,34 @@ def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
 def _spread(
     call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: bool, ours: bool
 ) -> None:
-    """Puts src, or its block for each PE, to this PE's place in every PE's out.
+    """Puts src (whole), or its block for each PE, to this PE's place in every PE's out.
 
     If src is symmetric, a collective of the library does this in a third of the host's time.
-    Otherwise puts do it, and always if this package allocates out: then src may be symmetric on
-    some PEs only, and in compiled code it is a tensor that torch has just computed.
+    Otherwise puts do it, and always if this package has allocated out (ours): then src may be
+    symmetric on some PEs only, and in compiled code it is a tensor that torch has just computed.
     """
     to, of = _symmetric(call, "out", out), _row(call, "src", src)
     size = src.numel() * src.element_size()
     if to < of + size and of < to + out.numel() * out.element_size():
         raise SizeError(call, "out and src", "they overlap", "pass two tensors that do not")
-    meeting = _Meeting(call, team, out, src)
-    n, me, pes = meeting.team.n_pes, meeting.team.my_pe, meeting.team.members()
+    calls = _Collective(call, team, out, src)
+    n, me, pes = calls.team.n_pes, calls.team.my_pe, calls.team.members()
     nbytes = out.numel() * out.element_size() // n
-    meeting.sync()
+    calls.sync()
     if not ours and _blocks.find(of, size) is not None:
-        meeting.collective("fcollectmem" if whole else "alltoallmem", to, of, nbytes)
+        calls.collective("fcollectmem" if whole else "alltoallmem", to, of, nbytes)
         return
     for i in range(1, n + 1):
-        peer = (me + i) % n  # not all to one PE
+        peer = (me + i) % n  # each PE begins with another one
         block = of if whole else of + peer * nbytes
-        meeting.put(to + me * nbytes, block, nbytes, pes[peer])
-    meeting.barrier()
+        calls.put(to + me * nbytes, block, nbytes, pes[peer])
+    calls.barrier()
 
 
 def all_gather_out(
     out: torch.Tensor, src: torch.Tensor, n: int, team: int, ours: bool = False
 ) -> None:
+    """Concatenates the src of the n PEs of a team in out. ours as in _spread."""
     _check("all_gather", out, src, n * src.numel())
     _spread("all_gather", out, src, team, True, ours)
 
@@ -200,13 +207,14 @@ def all_gather_out(
 def all_to_all_out(
     out: torch.Tensor, src: torch.Tensor, n: int, team: int, ours: bool = False
 ) -> None:
+    """Exchanges blocks with the n PEs of a team; out gets theirs. ours as in _spread."""
     check_blocks("all_to_all", src, n)
     _check("all_to_all", out, src, src.numel())
     _spread("all_to_all", out, src, team, False, ours)
 
 
 def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, team: int) -> None:
-    """Reads this PE's block at every PE and combines them in the order of the PEs.
+    """Reads this PE's block of the src of all n PEs, and combines the blocks in the PEs' order.
 
     So the result does not depend on the order in which PEs arrive, and any dtype of torch will do.
     """
@@ -218,43 +226,45 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
             call, f"op {op!r}", "is not a reduction", f"use {', '.join(REDUCTIONS)}"
         )
     of = _symmetric(call, "src", src)
-    meeting = _Meeting(call, team, out, src)
-    me, pes = meeting.team.my_pe, meeting.team.members()
-    found = torch.empty((n, *out.shape), dtype=src.dtype, device=src.device)
-    to, nbytes = int(found.data_ptr()), out.numel() * out.element_size()
-    meeting.sync()
+    calls = _Collective(call, team, out, src)
+    me, pes = calls.team.my_pe, calls.team.members()
+    blocks = torch.empty((n, *out.shape), dtype=src.dtype, device=src.device)
+    to, nbytes = int(blocks.data_ptr()), out.numel() * out.element_size()
+    calls.sync()
     for i in range(1, n + 1):
-        peer = (me + i) % n  # not all from one PE
-        meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
+        peer = (me + i) % n  # each PE begins with another one
+        calls.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
     # This PE may use src again when all have read it.
-    meeting.barrier()
-    out.copy_(_result(call, op, found))
+    calls.barrier()
+    out.copy_(_result(call, op, blocks))
 
 
-def _combined(op: str, found: torch.Tensor) -> torch.Tensor:
-    n = found.shape[0]
+def _combined(op: str, blocks: torch.Tensor) -> torch.Tensor:
+    """The blocks along the first dimension, combined by op."""
+    n = blocks.shape[0]
     if op == "sum":
-        return found.sum(0, dtype=found.dtype)
+        return blocks.sum(0, dtype=blocks.dtype)
     if op == "avg":
-        return found.sum(0, dtype=found.dtype) / n
+        return blocks.sum(0, dtype=blocks.dtype) / n
     if op == "prod":
-        return found.prod(0, dtype=found.dtype)
-    return found.amax(0) if op == "max" else found.amin(0)
+        return blocks.prod(0, dtype=blocks.dtype)
+    return blocks.amax(0) if op == "max" else blocks.amin(0)
 
 
-def _result(call: str, op: str, found: torch.Tensor) -> torch.Tensor:
+def _result(call: str, op: str, blocks: torch.Tensor) -> torch.Tensor:
+    """The same, with an error of this package for a dtype that torch does not combine."""
     try:
-        return _combined(op, found)
+        return _combined(op, blocks)
     except RuntimeError as error:
         if "not implemented" not in str(error):
             raise
         raise DtypeError(
-            call, f"src, a tensor of {found.dtype}", str(error), "convert it, or use another op"
+            call, f"src, a tensor of {blocks.dtype}", str(error), "convert it, or use another op"
         ) from None
 
 
 def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor:
-    """Symmetric memory for a result, or for a copy of src."""
+    """New symmetric memory for a result or a copy of src: a flat tensor of its dtype."""
     group = find(call, team)
     if group.n_pes != state.n_pes:
         raise ArgumentError(
@@ -274,12 +284,14 @@ def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor
 
 
 def all_gather(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
+    """The concatenated src of the n PEs of a team, in new symmetric memory."""
     out = _block("all_gather", n * src.numel() * src.element_size(), src, team)
     all_gather_out(out, src.contiguous(), n, team, ours=True)
     return out.reshape(gathered(src, n))
 
 
 def all_to_all(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
+    """The blocks that the n PEs of a team have for this PE, in new symmetric memory."""
     check_blocks("all_to_all", src, n)
     out = _block("all_to_all", src.numel() * src.element_size(), src, team)
     all_to_all_out(out, src.contiguous(), n, team, ours=True)
@@ -287,8 +299,9 @@ def all_to_all(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
 
 
 def reduce_scatter(src: torch.Tensor, n: int, op: str, team: int) -> torch.Tensor:
+    """The combined blocks that the n PEs of a team have for this PE, in ordinary memory."""
     check_blocks("reduce_scatter", src, n)
-    # It does not matter whether src itself is symmetric: it may not be on another PE.
+    # src is copied also where it is symmetric, since it may not be so on another PE.
     copy = _block("reduce_scatter", src.numel() * src.element_size(), src, team)
     copy = copy.reshape(src.shape).copy_(src.detach())
     out = torch.empty(scattered(src, n), dtype=src.dtype, device=src.device)
@@ -314,11 +327,14 @@ def _one_sided(
     pe: int,
     run: Callable[[], None],
 ) -> None:
-    """An operation on a symmetric tensor of a PE, on torch's current stream or by the host."""
+    """Runs an operation on a symmetric tensor of a PE, on torch's current stream if on is not None.
+
+    name is the tensor's name in errors.
+    """
     try:
         run()
     except SymmetryError:
-        _symmetric(call, name, symmetric)  # the same for the tensor, instead of its bytes
+        _symmetric(call, name, symmetric)  # the same error, about the tensor instead of its bytes
         raise
     if on:
         finish(call, (pe,))
@@ -355,6 +371,7 @@ def put_signal(
 
 
 def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tensor) -> torch.Tensor:
+    """Waits for the signal, and returns a copy of the tensor `of`, which the signal announces."""
     _zz_wait.signal_wait_until(signal, cmp, value, stream=_stream(signal))
     return of.detach().clone()
 

@@ -1,13 +1,13 @@
 """The operators torch.ops.shmem.*: their registration in torch.
 
-Each has a schema, an implementation, and the form of its result when nothing is computed (the Meta
-key, which stands for the fake implementation in every release of torch). Newer releases get three
-more properties:
+Each has a schema, an implementation, and a function that returns an empty tensor of the shape and
+type of the result (registered for the Meta key, which every release of torch uses to trace without
+data). Newer releases get three more properties:
 
-- the operators with an effect that no operand shows. A put changes memory of another PE:
-  torch.compile would drop it, or move it across a barrier, if it did not know. Those
-  operators do not declare that they write to dest, though one to this PE does: torch may give
-  them a copy of an operand that they declare as written, and the copy is not symmetric;
+- which operators have an effect that no operand shows. A put changes memory of another PE:
+  without this property torch.compile would drop the put, or move it across a barrier. put and
+  put_signal do not declare that they write to dest, although a put to this PE does: torch may pass
+  a copy of an operand that is declared as written, and the copy is not symmetric;
 - the gradients of the collectives that return their result;
 - properties that inductor cannot know by itself (`_inductor.py`).
 """
@@ -20,7 +20,7 @@ import torch
 
 import shmem.torch._kernels as kernels
 from shmem._errors import ArgumentError
-from shmem.torch._inductor import tell
+from shmem.torch._inductor import register
 
 _library = torch.library.Library("shmem", "DEF")
 
@@ -54,7 +54,7 @@ def _fake_nothing(*_: Any) -> None:
     return None
 
 
-# The schema, the implementation, and the form of the result.
+# The schema, the implementation, and the function for the Meta key.
 _RESULTS = [
     (
         "all_gather(Tensor src, int n, int team) -> Tensor",
@@ -87,7 +87,7 @@ _RESULTS = [
     ("barrier_all() -> ()", kernels.barrier_all, _fake_nothing),
 ]
 
-# These write to an operand, so they need no effect: torch orders them by the operand.
+# The operators that write to an operand need no effect: torch orders them by the operand.
 _INTO = [
     ("all_gather_out(Tensor(a!) out, Tensor src, int n, int team) -> ()", kernels.all_gather_out),
     ("all_to_all_out(Tensor(a!) out, Tensor src, int n, int team) -> ()", kernels.all_to_all_out),
@@ -111,16 +111,17 @@ _WITH_EFFECTS = tuple(schema.partition("(")[0] for schema, _, _ in _RESULTS)
 
 
 def _traced(fake: Any) -> Any:
-    """The same; it also registers the operators with inductor if inductor traces them."""
+    """fake, which also registers the operators with inductor, if inductor is loaded by then."""
 
-    def asked(*operands: Any) -> Any:
-        tell(_WITH_EFFECTS)
+    def traced(*operands: Any) -> Any:
+        register(_WITH_EFFECTS)
         return fake(*operands)
 
-    return asked
+    return traced
 
 
 def _define(schema: str, run: Any, fake: Any) -> str:
+    """Registers an operator, and returns its name."""
     name = schema.partition("(")[0]
     _library.define(schema)
     _library.impl(name, run, "CompositeExplicitAutograd")
@@ -140,6 +141,7 @@ for _schema, _run in _INTO:
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps an operator's numbers and words, all operands after src, for its gradient."""
     ctx.numbers = inputs[1:]
 
 

@@ -15,6 +15,7 @@ from shmem._shapes import Shape, sizes_of
 
 
 def _type(call: str, dtype: Any) -> torch.dtype:
+    """The type of the elements of a new tensor: dtype, or torch's default for None."""
     if dtype is None:
         return torch.get_default_dtype()
     if not isinstance(dtype, torch.dtype):
@@ -26,7 +27,7 @@ def _type(call: str, dtype: Any) -> torch.dtype:
 
 
 def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
-    """Bytes of this PE or another as a tensor; it keeps them."""
+    """Bytes of this PE or of another one as a tensor, which keeps the object that has them."""
     if isinstance(flat, DeviceArray):
         tensor = torch.as_tensor(flat, device=f"cuda:{heap_gpu() or 0}")
     else:
@@ -35,12 +36,13 @@ def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Te
 
 
 def symmetric_bytes(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
-    """Bytes of the heap, which all PEs allocate together."""
+    """A tensor of bytes in the heap, which all PEs allocate together."""
     flat = _arrays.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
     return _of_bytes(flat, torch.uint8, (nbytes,))
 
 
 def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
+    """A new tensor in the heap, which all PEs allocate together."""
     kind, sizes = _type(call, dtype), sizes_of(call, shape)
     nbytes = torch.empty((), dtype=kind, device="meta").element_size()
     for n in sizes:
@@ -164,6 +166,7 @@ def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Te
 
 
 def _written(out: torch.Tensor, value: Any) -> torch.Tensor:
+    """out, filled with a value or a copy of a tensor, when all PEs have done so."""
     if isinstance(value, torch.Tensor):
         out.copy_(value.detach())
     else:
@@ -279,7 +282,7 @@ def array(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
 def ptr(tensor: torch.Tensor, pe: int) -> torch.Tensor | None:
     """Return the same tensor of another PE, for kernels that load and store.
 
-    The program's own kernels take its data_ptr().
+    A kernel of the program takes the data_ptr() of the result.
 
     Parameters
     ----------

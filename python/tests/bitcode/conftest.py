@@ -19,6 +19,6 @@ def same_gpu(gpu: int) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_under_way(same_gpu: None) -> Iterator[None]:
-    """A kernel's failure belongs to the test that has started it."""
+    """Waits for the test's kernels, so that a failure of one of them is a failure of this test."""
     yield
     torch.cuda.synchronize()

@@ -23,7 +23,7 @@ os.environ |= {
     "CUTE_DSL_DUMP_DIR": DUMPED.name,
 }
 
-# It reads the variables.
+# cutlass reads the variables when it is imported.
 import cutlass  # noqa: E402
 from cutlass import cute  # noqa: E402
 from cutlass.cute.runtime import make_ptr  # noqa: E402
@@ -105,7 +105,7 @@ def halves(dest: cute.Pointer, there: cute.Pointer, pe: cutlass.Int32):
 
 
 def pointer(of):
-    """Any address: nothing is launched here."""
+    """A pointer argument for the compiler. Any address will do, since nothing is launched here."""
     return make_ptr(of, 0x1000, cute.AddressSpace.gmem, assumed_align=2)
 
 

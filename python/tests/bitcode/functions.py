@@ -63,7 +63,7 @@ fcollectmem = extern("nvshmemx_fcollectmem_block", "int32", *["int64"] * 3)
 
 
 def reduction(name: str) -> Callable[..., Any]:
-    """A reduction over a team, by one thread: a kernel calls it in all threads."""
+    """A reduction over a team, a function of one thread, which a Triton kernel calls in all."""
     return extern(f"nvshmem_{name}_reduce", "int32", *["int64"] * 3)
 
 
@@ -79,7 +79,7 @@ _ready: set[int] = set()
 
 
 def host() -> ctypes.CDLL:
-    """The host library under NVIDIA's name, of the build."""
+    """The library with NVSHMEM's functions for the host, from the build folder."""
     global _host
     if _host is None:
         _host = ctypes.CDLL(str(BUILD / "lib" / "libnvshmem_host.so.3"))
@@ -88,7 +88,10 @@ def host() -> ctypes.CDLL:
 
 
 def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Any:
-    """Launch a kernel that calls functions of the bitcode, and return the compiled one."""
+    """Launch a kernel that calls functions of the bitcode, and return the compiled kernel.
+
+    Before its first launch the host library writes the job's state into the kernel's module.
+    """
     compiled = kernel.warmup(*args, grid=grid, extern_libs=LIBRARIES, **options)
     compiled._init_handles()
     if compiled.module not in _ready:

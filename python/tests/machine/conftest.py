@@ -1,7 +1,7 @@
 """One job for all tests of this folder, which need a GPU, torch, cupy and numba.
 
-Their GPU is that of the PE's heap. The tests fail if one of these is missing: gpu_machine.py runs
-them on machines that have them.
+torch and cupy use the GPU of the PE's heap. The tests fail if a package is missing: gpu_machine.py
+runs them on machines that have all of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from job import *  # noqa: F403
 
 import shmem
 
-of_all.size = "256m"  # registered memory comes on top of allocated memory
+of_all.size = "256m"  # these tests also register memory, which takes space in the heap
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,7 +26,7 @@ def same_gpu(gpu: int) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_under_way(same_gpu: None) -> Iterator[None]:
-    """A kernel's failure belongs to the test that has started it."""
+    """Waits for the test's kernels, so that a failure of one of them is a failure of this test."""
     yield
     torch.cuda.synchronize()
 

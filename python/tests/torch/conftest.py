@@ -11,7 +11,7 @@ import shmem.torch as st
 
 @pytest.fixture(scope="session", autouse=True)
 def device(job: None) -> torch.device:
-    """Where the heap is."""
+    """The device of the heap: that of a tensor in it."""
     on_gpu = os.environ.get("SHMEM_HEAP") == "device"
     out = st.zeros(1).device
     assert out.type == ("cuda" if on_gpu else "cpu")

@@ -1,6 +1,7 @@
 """Arguments of programs, for the type checker; this file is never run.
 
-Numbers of numpy are as good as Python's wherever there is a shape, a PE or an index.
+A line with `type: ignore` is one that the type checker must refuse: an unused ignore is an error.
+Numbers of numpy are accepted like Python's for a shape, a PE or an index.
 """
 
 from __future__ import annotations
