@@ -124,11 +124,13 @@ def hide(block: Block) -> None:
 
 
 def _open() -> None:
+    """After init: the new job has no blocks."""
     global heap
     heap = _Heap()
 
 
 def _after() -> None:
+    """After the library's finalize: the blocks are gone, but arrays keep copies of their values."""
     global heap
     heap = _Heap()
     _remains.restore()

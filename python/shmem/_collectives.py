@@ -53,6 +53,7 @@ def check_apart(call: str, address: int, written: int, origin: int, read: int, s
 
 
 def _refuse_overlap(call: str, same: bool) -> NoReturn:
+    """Raises the error for operands that overlap. same: one array for both would be allowed."""
     raise SizeError(
         call,
         "dest and source",

@@ -213,6 +213,7 @@ def handle_of(call: str, context: Context) -> int:
 
 
 def _end_all() -> None:
+    """After finalize, in which the library has destroyed all contexts."""
     for context in [*_contexts, DEFAULT]:
         context.end()
 

@@ -111,6 +111,7 @@ class DeviceArray:
         return self._like(self._ghost)
 
     def _refuse_copy(self, *_: object) -> NoReturn:
+        """In the place of methods by which copy.deepcopy and pickle would read the elements."""
         refuse_elements("copy", self)
 
     __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy

@@ -170,6 +170,7 @@ def keep(operand: Any, stream: int) -> None:
 
 
 def _end() -> None:
+    """Before finalize: drops the operands of all calls on streams, after their copies."""
     _copied.gone(wait=True)
     _captured.clear()
 

@@ -19,6 +19,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def _nothing() -> bytes | None:
+    """The place of the library's shmemi_init_error before a library is loaded."""
     return None
 
 
@@ -145,6 +146,7 @@ def init_error() -> tuple[str, str]:
 
 
 def _open(path: str) -> ctypes.CDLL:
+    """Loads a library: a path, or a name that the system's loader searches for."""
     try:
         return ctypes.CDLL(path)
     except OSError as error:

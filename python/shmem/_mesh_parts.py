@@ -57,6 +57,8 @@ GPUS = {None: 0, "others": _abi.SHMEMX_MESH_GPU_OTHERS, "own": _abi.SHMEMX_MESH_
 
 
 class Block(ctypes.Structure):
+    """shmemx_mesh_block_t of shmemx.h."""
+
     _fields_ = [
         ("local", ctypes.c_void_p),
         ("offset", ctypes.c_uint64),
@@ -65,6 +67,8 @@ class Block(ctypes.Structure):
 
 
 class Signal(ctypes.Structure):
+    """shmemx_mesh_signal_t of shmemx.h."""
+
     _fields_ = [
         ("remote", ctypes.c_uint64),
         ("offset", ctypes.c_uint64),
@@ -317,5 +321,6 @@ def blocks_of(call: str, blocks: Blocks, gpu: bool) -> tuple[ctypes.Array[Block]
 
 
 def signal_of(signal: MeshSignal) -> Signal:
+    """A signal as the library takes it."""
     op = _abi.SHMEMX_MESH_ADD if signal.add else _abi.SHMEMX_MESH_SET
     return Signal(signal.remote.handle, signal.offset, signal.value, op)

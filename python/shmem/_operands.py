@@ -53,6 +53,7 @@ def as_array(call: str, name: str, operand: Any, *, heap: bool = True) -> Array:
 
 
 def _is_tensor(operand: Any) -> bool:
+    """Whether an operand is a tensor of torch. A program without torch does not import it here."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(operand, torch.Tensor)
 
@@ -120,7 +121,7 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     return out
 
 
-_SMALL = 65504.0  # every floating-point type can represent it
+_SMALL = 65504.0  # the greatest float16: every floating-point type can represent it
 
 
 def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
@@ -272,6 +273,7 @@ def _trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _shapes_differ(call: str, dest: Array | _spans.Span, source: Array | _spans.Span) -> SizeError:
+    """The error for a source that cannot be broadcast to dest."""
     return SizeError(
         call,
         f"dest of shape {tuple(dest.shape)} and source of shape {tuple(source.shape)}",

@@ -208,8 +208,10 @@ def reclaim() -> int:
 
 
 def _before() -> None:
-    # Everything goes with the heap, so the PEs need not agree on anything. Arrays that still have
-    # references keep their values.
+    """Before the library's finalize: saves the values of arrays to which references exist.
+
+    All blocks go with the heap, so the PEs need not vote about them.
+    """
     _collect(wait=True)
     if state.heap == "device":
         return  # the CPU does not reach their values
@@ -218,6 +220,7 @@ def _before() -> None:
 
 
 def _after() -> None:
+    """After the library's finalize: drops the blocks of that job."""
     global _leaving
     _leaving = _events.Queue()
 

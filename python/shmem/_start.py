@@ -129,11 +129,11 @@ def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
     """How to join as PE pe of n_pes PEs that share a store, where PE 0 sets name to the id."""
 
     def start(functions: _abi.Library) -> int:
-        made = make_id(functions).hex() if pe == 0 else ""
+        uid_text = make_id(functions).hex() if pe == 0 else ""
         try:
-            # As text: not every store takes values of any bytes.
+            # As text: some stores do not take all bytes as values.
             if pe == 0:
-                store.set(name, made)
+                store.set(name, uid_text)
             found = store.get(name)
         except Exception as error:  # each store has exceptions of its own
             raise InitError(

@@ -114,6 +114,7 @@ def _address(call: str, stream: Any) -> int:
 
 
 def _no_stream(call: str, stream: object) -> DeviceError:
+    """The error for an argument stream= that is not a stream."""
     return DeviceError(
         call,
         f"stream {stream!r}",

@@ -197,6 +197,7 @@ def _mask(call: str, status: Any) -> Array:
 
 
 def _same_size(call: str, name: str, array: Array, n: int) -> None:
+    """Refuses an array that does not have one element for each of the n words."""
     if array.size != n:
         raise SizeError(
             call, describe(name, array), f"ivars has {n} elements", "pass one for each of them"

@@ -333,6 +333,7 @@ def _team(made: ctypes.c_int, call: str) -> Team | None:
 
 
 def _unusable(call: str, what: str) -> ArgumentError:
+    """The error for a split with these numbers, which the library has refused."""
     return ArgumentError(
         call,
         what,
@@ -360,6 +361,7 @@ def find(call: str, handle: int) -> Team:
 
 
 def _end_all() -> None:
+    """After finalize, in which the library has destroyed all teams."""
     for team in _teams.values():
         team._handle = None
     _teams.clear()

@@ -19,7 +19,7 @@ _LONGEST_S = 1e9  # some 30 years
 # its signal handlers wait, too.
 _waiting: list[int] = []
 _inside: list[int] = []
-_leaving = False
+_leaving = False  # finalize has begun, and new waits raise an error
 
 
 def wait(
@@ -89,6 +89,7 @@ def _end_waits() -> None:
 
 
 def _open() -> None:
+    """After finalize: calls may wait again, in the next job."""
     global _leaving
     _leaving = False
 

@@ -56,6 +56,7 @@ class Finding:
 
 
 def _python() -> Iterator[Finding]:
+    """The lines about Python, its packages and the machine."""
     yield Finding(_OK, f"Python {platform.python_version()}, package shmem {_abi.VERSION}")
     try:
         yield Finding(_OK, f"numpy {metadata.version('numpy')}")

@@ -32,8 +32,8 @@ os.environ.setdefault("BUILD", "build/gpu")
 
 from launch import BUILD, ROOT, SHMEMRUN, variables  # noqa: E402
 
-LIMIT = 150  # seconds of a job
-AGAIN = 5  # tests without which a job is repeated
+LIMIT = 150  # the most seconds of a job
+AGAIN = 5  # how many tests that failed a job may be repeated without
 
 TESTS = ROOT / "python" / "tests"
 TCP = {"SHMEM_PROVIDER": "tcp"}
@@ -41,7 +41,8 @@ RING = {"SHMEM_DISABLE_P2P": "1"}
 GPU = {"SHMEM_HEAP": "device"}
 GROWS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 
-# Programs as users write them first: their PEs share a GPU without MPS, by default.
+# Tests of programs as users write them first. Their PEs share a GPU without MPS, since a user has
+# not started it.
 DRAFT = "machine/test_draft.py"
 MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY")
 
@@ -59,15 +60,15 @@ ON_CPU: list[Row] = [
     ("cpu/torch", "-n 2", CPU, "torch"),
 ]
 
-# The ways of tests/gpu/run.sh: alone, by loads and stores, through the ring and the proxy, and
-# between two simulated hosts on the node.
+# The paths between PEs, as in tests/gpu/run.sh: one PE alone, by loads and stores, through the ring
+# and the proxy, and between two simulated hosts on the node.
 WAYS: list[tuple[str, str, dict[str, str]]] = [
     ("one", "-n 1", GPU),
     ("direct", "-n 2", GPU),
     ("ring", "-n 2", GPU | RING),
     ("hosts", "-n 2 --hosts 2", GPU | TCP),
 ]
-# With a copy engine behind the ring, too.
+# These, and the ring with a proxy that copies by the GPU's copy engine.
 COPIED = [*WAYS, ("copy", "-n 2", GPU | RING | {"SHMEM_GPU_NET": "copy"})]
 ON_GPU: list[Row] = [
     *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
@@ -79,7 +80,8 @@ ON_GPU: list[Row] = [
     ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
 ]
 
-# Kernels of Triton, linked with this library's bitcode, where torch's own library is not first.
+# Kernels of Triton that are linked with this library's bitcode. LD_PRELOAD loads this library's
+# libnvshmem_host before the one that torch brings.
 LIB = BUILD / "lib"
 LINKED = {"LD_PRELOAD": str(LIB / "libnvshmem_host.so.3"), "NVSHMEM_LIB_DIR": str(LIB)}
 ON_GPU += [(f"bitcode/{way}", options, env | LINKED, "bitcode") for way, options, env in WAYS]
@@ -109,36 +111,42 @@ HUNG = re.compile(r'File "\S*/(test_\w+\.py)", line \d+ in (test_\w+)')
 
 results = Path(os.environ.get("OUT", BUILD)) / "gpu-python.txt"
 ONLY = sys.argv[1:]
-said = threading.Lock()
-verdicts: list[bool] = []
-left: list[str] = []  # rows for several GPUs
+output_lock = threading.Lock()
+verdicts: list[bool] = []  # of each row: whether it passed
+left: list[str] = []  # rows that were left out because they need several GPUs
 
 
 def report(name: str, verdict: str, seconds: float, shown: str, whole: str) -> None:
+    """Prints the result of a row, under the output `shown`; the file gets the whole output."""
     line = f"== python/{name}: {verdict}, {seconds:.1f} s"
-    with said, results.open("a") as out:
+    with output_lock, results.open("a") as out:
         out.write(f"{whole}\n{line}\n")
         print(*(f"  {text}" for text in shown.splitlines()), line, sep="\n", flush=True)
         verdicts.append(not verdict.startswith("FAILED"))
 
 
 def say(line: str) -> None:
-    with said, results.open("a") as out:
+    """Prints a line, and writes it to the file."""
+    with output_lock, results.open("a") as out:
         out.write(f"{line}\n")
         print(line, flush=True)
 
 
 def culprit(text: str) -> str | None:
-    """The test that failed, or the test in which a PE was when its time was over."""
+    """The test that failed, or the test in which a PE was when its time was over; else None."""
     if found := FAILED.search(text):
         return found[1]
     names = [f"{file}::{function}" for file, function in HUNG.findall(text)]
     return names[0] if names else None
 
 
-def once(
+def run_job(
     options: str, env: dict[str, str], command: list[str], without: tuple[str, ...] = ()
 ) -> tuple[int, str]:
+    """Runs a command as a job, and returns its status (124: it did not end) and its output.
+
+    options are those of shmemrun, env are more variables, without names variables to leave out.
+    """
     argv = [str(SHMEMRUN), "--timeout", str(LIMIT), *options.split(), "--", *command]
     try:
         done = subprocess.run(
@@ -172,9 +180,9 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     pytest += ["-c", "python/pyproject.toml", str(TESTS / where)]
     pytest += ["-k", words] if words else []
     pytest += ["--ignore", str(TESTS / DRAFT)] if what == "machine" else []
-    by_turns = MPS if where == DRAFT else ()
+    without = MPS if where == DRAFT else ()
     while True:
-        status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest, by_turns)
+        status, text = run_job(options, env | {"WITHOUT": "\n".join(left_out)}, pytest, without)
         whole += f"== {name}, without {left_out}: status {status}\n{text}"
         counts = COUNTS.findall(text)
         if status == 0 and len(counts) == n:
@@ -202,8 +210,8 @@ def example() -> None:
         name, began = f"kv_transfer/{way}", time.monotonic()
         if not wanted(name):
             continue
-        status, text = once(options, env, program)
-        # PE 1 writes some lines and PE 0 others.
+        status, text = run_job(options, env, program)
+        # With two PEs, PE 1 writes some of these lines and PE 0 the others, in any order.
         answers = sorted(re.findall(r"^(?:loss|weights|logits|'|\").*", text, re.M))
         moved = "64 pages came from PE 0" in text or way == "one"
         first = first or answers
@@ -216,6 +224,7 @@ def example() -> None:
         report(name, verdict, time.monotonic() - began, text[-4000:], text)
 
 
+# The status of the job, and words in its output.
 LOSSES = {
     "killed": (137, "PE 1 was killed by signal 9"),
     "context": (134, "device-side assert triggered"),
@@ -226,7 +235,7 @@ def loss(name: str, how: str, options: str, env: dict[str, str]) -> None:
     """A PE is lost while tensors are exchanged: the job names it and ends."""
     began = time.monotonic()
     program = [sys.executable, str(TESTS / "lost_pe.py"), how]
-    status, text = once(options, env, program)
+    status, text = run_job(options, env, program)
     want, words = LOSSES[how]
     good = status == want and words in text and "PE 1" in text and "goroutine " not in text
     verdict = "ok" if good else f"FAILED with status {status}"
@@ -253,11 +262,11 @@ def kernels() -> None:
             ("shared", "-n 2", {"CUDA_VISIBLE_DEVICES": "0"}),
         ):
             name, began = f"{language}/{way}", time.monotonic()
-            # On one GPU it is the same as the next row.
+            # On a machine with one GPU this row would be the same as the next one.
             if not wanted(name) or (way == "direct" and not several(name)):
                 continue
             program = str(ROOT / "examples" / language / "exchange.py")
-            status, text = once(options, more, [sys.executable, "-c", EXAMPLE, program])
+            status, text = run_job(options, more, [sys.executable, "-c", EXAMPLE, program])
             n = int(options.split()[1])
             good = status == 0 and text.count(f" of {n}: ") == n
             verdict = "ok" if good else f"FAILED with status {status}"
@@ -272,13 +281,14 @@ def puts() -> None:
         if not wanted(name):
             continue
         n = int(options.split()[1])
-        status, text = once(options, env | LINKED, [sys.executable, program])
+        status, text = run_job(options, env | LINKED, [sys.executable, program])
         good = status == 0 and text.count(f" of {n}: 20 turns, 0 wrong elements") == n
         verdict = "ok" if good else f"FAILED with status {status}"
         report(name, verdict, time.monotonic() - began, text[-4000:], text)
 
 
 def wanted(name: str) -> bool:
+    """Whether the command line selects a row."""
     return not ONLY or any(word in name for word in ONLY)
 
 
@@ -293,13 +303,13 @@ def gpus() -> int:
 
 
 def several(name: str) -> bool:
-    """Whether a row for several GPUs has them; else it is named at the end."""
+    """Whether the machine has several GPUs for this row; if not, the row is named at the end."""
     if gpus() < 2:
         left.append(name)
     return gpus() > 1
 
 
-# A server begins with its first client: a daemon that runs may still have no server.
+# MPS' daemon starts its server for the first client, so only a client shows whether MPS works.
 CLIENT = """
 import ctypes
 driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
@@ -309,7 +319,7 @@ raise SystemExit(bad != 0)
 
 
 def control(word: str) -> str:
-    """The reply of MPS' daemon; empty without a daemon."""
+    """The reply of MPS' daemon to a command; empty without a daemon."""
     argv = ["nvidia-cuda-mps-control"]
     try:
         done = subprocess.run(argv, input=f"{word}\n", capture_output=True, text=True, timeout=20)
@@ -319,7 +329,7 @@ def control(word: str) -> str:
 
 
 def mps_serves() -> bool:
-    """Starts MPS in the place that the variables name, and tries it."""
+    """Starts MPS' daemon in the folder of the variables MPS; whether a client gets a server."""
     facts = BUILD / "cuda" / "facts"
     client = [str(facts)] if facts.exists() else [sys.executable, "-c", CLIENT]
     # The daemon keeps its standard streams open.
@@ -344,7 +354,7 @@ def end_mps() -> None:
 
 @contextmanager
 def one_gpu() -> Iterator[None]:
-    """PEs share the GPU by MPS, with a pipe of its own, if MPS starts."""
+    """Lets PEs share the GPU by an MPS of this program alone, if MPS starts, and ends it then."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as pipe:
         os.environ.update(dict.fromkeys(MPS, pipe))
         try:

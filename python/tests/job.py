@@ -38,6 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Ends this PE at once after a failure."""
     if report.failed:
         print(f"\n{report.nodeid}: {report.when} failed\n{report.longreprtext}", flush=True)
         os._exit(1)
@@ -54,8 +55,8 @@ size = "64m"  # of the symmetric heap; a conftest may set another size before th
 
 @pytest.fixture(scope="session", autouse=True)
 def job() -> Iterator[None]:
-    # The objects of pytest and numpy live until the end. Tests that collect garbage would visit all
-    # of them each time, which took most of the time of this job.
+    # The objects of pytest and numpy live until the end. Garbage collections of tests would visit
+    # all of them each time, which took most of the time of this job; frozen ones are not visited.
     gc.collect()
     gc.freeze()
     shmem.init(symmetric_size=size)

@@ -341,6 +341,7 @@ def _one_sided(
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
+    """Copies src to dest at a PE; a later quiet or barrier completes the copy."""
     call = "torch.put"
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
@@ -349,6 +350,7 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
+    """A copy of source at a PE, in ordinary memory."""
     out = torch.empty(source.shape, dtype=source.dtype, device=source.device)
     call = "torch.get"
     to, data, on = out.reshape(-1).view(torch.uint8), _flat(call, "source", source), _stream(source)
@@ -359,6 +361,7 @@ def get(source: torch.Tensor, pe: int) -> torch.Tensor:
 def put_signal(
     dest: torch.Tensor, src: torch.Tensor, signal: torch.Tensor, value: int, op: int, pe: int
 ) -> None:
+    """Copies src to dest at a PE, and then updates a signal there; op is SIGNAL_SET or _ADD."""
     call = "torch.put_signal"
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
@@ -377,6 +380,7 @@ def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tens
 
 
 def quiet() -> None:
+    """Completes this PE's operations."""
     on = _stream()
     _sync.quiet(stream=on)
     if on:
@@ -384,6 +388,7 @@ def quiet() -> None:
 
 
 def barrier_all() -> None:
+    """Waits until all PEs have called it and all operations are complete."""
     on = _stream()
     _sync.barrier_all(stream=on)
     if on:

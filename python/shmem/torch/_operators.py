@@ -28,6 +28,7 @@ _library = torch.library.Library("shmem", "DEF")
 HAS_GRADIENTS = hasattr(torch.library, "register_autograd")
 
 
+# The functions for the Meta key: an empty tensor with the result's shape, type and device.
 def _fake_all_gather(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
     return src.new_empty(kernels.gathered(src, n))
 
@@ -145,6 +146,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.numbers = inputs[1:]
 
 
+# The gradients of an operator's operands, from that of its result. Numbers have None.
 def _back_all_gather(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
     n, team = ctx.numbers
     return torch.ops.shmem.reduce_scatter(grad.contiguous(), n, "sum", team), None, None

@@ -31,6 +31,9 @@ from cutlass.cute.runtime import make_ptr  # noqa: E402
 SOURCE = cute.BitCode(BITCODE)
 
 
+# Declarations of functions of the bitcode, with the types of their parameters.
+
+
 @cute.extern(name="nvshmemx_float_put_signal_block", source=SOURCE)
 def float_put_signal(
     dest: cute.Pointer,
