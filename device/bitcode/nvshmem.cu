@@ -18,16 +18,17 @@
 #include "turns.h"
 
 /*
- * The version of the device code, under NVIDIA's name for it. The patch is 1,000 more than the
- * version of the state's layout (abi/table), and no release of NVIDIA's has such a one: the library
- * refuses bitcode of another layout.
+ * The version of the device code, under NVIDIA's name for it. The patch number is 1,000 more than
+ * the version of the state's layout (abi/table), by which the library refuses bitcode of another
+ * layout. No release of NVIDIA's has so high a patch number.
  */
 extern "C" __constant__ __attribute__((used)) const struct {
     int major, minor, patch;
 } nvshmemi_device_lib_version_d = {NVSHMEM_VENDOR_MAJOR_VERSION, NVSHMEM_VENDOR_MINOR_VERSION,
                                    SHMEMI_BITCODE_PATCH};
 
-/* An enum of nvshmem_defines.h, which has the functions as inline ones. */
+/* An enum of nvshmem_defines.h. That header is not included, because it defines the functions of
+ * this file as inline ones. */
 typedef int nvshmemx_smem_amount_t;
 
 #define SHMEMI_BITCODE extern "C" __device__

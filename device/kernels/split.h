@@ -15,8 +15,8 @@ struct shmemi_part {
 /*
  * Returns part k of a copy to `others` PEs by `blocks` blocks: block b copies parts b, b + blocks
  * and so on, below shmemi_part_count. Neighbouring blocks copy to different PEs, so that all links
- * work at the same time: one PE after the other took 51 us for 4 MiB to three PEs on H200, NVSHMEM
- * 33.
+ * work at the same time: one PE after the other took 51 us for 4 MiB to three PEs on H200s, and
+ * NVSHMEM took 33 us.
  */
 SHMEMI_HD struct shmemi_part shmemi_part_at(uint32_t k, uint32_t others, uint32_t blocks)
 {

@@ -1,8 +1,9 @@
 /*
- * eager_notify.h: tokens of kernels that their reader counts (SHMEMX_EAGER_NOTIFY): the bytes with
- * their signal, and then an addition to the counter of the slot. If this GPU can address the slot,
- * the bytes are stored and the addition has release order. The signal alone means nothing. After
- * the counter has counted, the signal shows an epoch that was skipped, and a token of another size.
+ * eager_notify.h: tokens of kernels whose arrival a notification counter counts
+ * (SHMEMX_EAGER_NOTIFY): the bytes with their signal, and then an addition to the counter of the
+ * slot. If this GPU can address the slot, the bytes are stored and the addition has release order.
+ * The signal may be visible before the bytes, so a reader waits for the counter. Then it compares
+ * the signal, which shows whether an epoch was skipped or the token has another size.
  */
 #ifndef SHMEM_EAGER_NOTIFY_H
 #define SHMEM_EAGER_NOTIFY_H

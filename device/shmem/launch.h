@@ -1,7 +1,7 @@
 /*
  * launch.h: launching kernels whose blocks must all run at the same time, because they wait for
- * each other or for other PEs' blocks. For the host's part of a unit: only the CUDA runtime that
- * the unit is linked with knows its kernels.
+ * each other or for other PEs' blocks. It is host code of the translation unit that has the
+ * kernels, because only the CUDA runtime with which this unit is linked knows them.
  */
 #ifndef SHMEM_LAUNCH_H
 #define SHMEM_LAUNCH_H
@@ -43,14 +43,14 @@ static inline int shmemi_launch_none(const void *func, unsigned threads, size_t 
 }
 
 /*
- * Finds the most blocks of a kernel that the current GPU holds at the same time. 0, or non-zero
- * after a message.
+ * Finds the most blocks of a kernel that the current GPU holds at the same time. Returns 0, or an
+ * error of CUDA after a message.
  *
  * @func      a __global__ function
  * @block     threads of a block
  * @args      ignored
  * @shared    bytes of dynamic shared memory of a block
- * @gridsize  written here
+ * @gridsize  out: the number of blocks
  */
 static inline int shmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
                                                           size_t shared, int *gridsize)
@@ -74,15 +74,16 @@ static inline int shmemx_collective_launch_query_gridsize(const void *func, dim3
 }
 
 /*
- * Launches a kernel whose blocks all run at the same time. Every PE makes the call. 0, or non-zero
- * after a message; a grid of more blocks than the GPU holds is refused and nothing is launched.
+ * Launches a kernel whose blocks all run at the same time. Every PE makes the call. Returns 0, or
+ * an error of CUDA after a message. A grid of more blocks than the GPU holds is such an error, and
+ * nothing is launched.
  *
  * @func    a __global__ function
  * @grid    blocks; 0, 0, 0: as many as fit
  * @block   threads of a block
  * @args    the kernel's arguments, as for cudaLaunchKernel
  * @shared  bytes of dynamic shared memory of a block
- * @stream  of the current GPU
+ * @stream  a CUDA stream of the current GPU
  */
 static inline int shmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
                                            size_t shared, cudaStream_t stream)

@@ -131,7 +131,7 @@ SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, 
 }
 
 /* Stores slot i of an operation, whose first slot is at position p. Both words get the lap bit,
- * which changes from round to round: by it the proxy sees that a word is new. */
+ * which changes at each pass over the ring: by this bit the proxy sees that a word is new. */
 SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                                 const struct shmemi_words *words, int i)
 {
@@ -288,7 +288,8 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
 #define SHMEMI_NO_REPLY UINT32_MAX
 
 /*
- * Claims a reply place, or returns SHMEMI_NO_REPLY. The place is the caller's until
+ * Claims a reply place and returns its number, or SHMEMI_NO_REPLY. The search begins at place hint,
+ * so that threads with different hints seldom try the same place. The place is the caller's until
  * shmemi_reply_wait has returned. A claim waits only for another thread's reply, never for its own.
  * Threads that wait when a ring is stopped keep their places, so a claim must check for that before
  * it tries again.

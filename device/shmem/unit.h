@@ -126,10 +126,11 @@ static inline const char *shmemi_unit_why(int error)
 }
 
 /*
- * Registers the unit while its code is loaded. All of it is static: the linker or the loader must
- * not take one unit's function for another's. An initialiser of C++, not a constructor by
- * attribute: those run in the order of the text, and nvcc makes the unit's kernels known at its
- * end.
+ * Returns this unit's record for libshmem.so, with which the functions below register the unit
+ * while its code is loaded. All of them are static: the linker or the loader must not take one
+ * unit's function for another's. A C++ initialiser registers the unit, not a function with the
+ * attribute constructor: such functions run in the order of the text, and the one by which nvcc
+ * makes the unit's kernels known to CUDA is at the end of the text.
  */
 static inline struct shmemi_unit *shmemi_unit(void)
 {

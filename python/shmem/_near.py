@@ -61,7 +61,7 @@ def near_element(array: Any, pe: Any, index: Any) -> int:
 
 
 class _Sizes(dict[int, ctypes.c_size_t]):
-    """Numbers of bytes as quick calls without types take them."""
+    """Numbers of bytes as untyped calls take them: objects of ctypes, made once for each number."""
 
     def __missing__(self, n: int) -> ctypes.c_size_t:
         return self.setdefault(n, ctypes.c_size_t(n))
@@ -82,9 +82,10 @@ _NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
 
 
 class Forms(dict[np.dtype[Any], tuple[Form | None, Number, float, float]]):
-    """The quick calls of an operation, by dtype: each with the number that it takes.
+    """The quick calls of an operation, by dtype, each with the numbers that it takes.
 
-    None for a dtype that uses the long path, for which there is no number.
+    An entry is the call, Python's type of the numbers, the least and the greatest. A dtype with no
+    quick call has None and an empty range, in which no number is.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ The proxy copies their data with driver calls. If the proxy uses the program's c
 blocks these calls while a kernel is loaded beside a running one (docs/guides/gpu-network.md), and a
 stream that waits for another PE then waits for ever. torch loads kernels at unpredictable times:
 those of torch.compile and Triton at their first launch, others in the thread of a backward pass. So
-where the proxies have no context of their own, the host waits for the stream's waits for other PEs
+if the proxies have no context of their own, the host waits for a stream that waits for such a PE,
 before torch launches its next kernel.
 """
 
