@@ -24,7 +24,7 @@ INNER = {"handle", "keep", "take", "end", "live"}
 
 
 def public(root: Path, package: str) -> dict[Path, set[str]]:
-    """The names in `__all__`, by the file that defines them."""
+    """The names in `__all__` of a package, by the file from which the package imports them."""
     listed = root / package / "_public.py"
     tree = ast.parse((listed if listed.is_file() else listed.with_name("__init__.py")).read_text())
     names: set[str] = set()
@@ -35,9 +35,9 @@ def public(root: Path, package: str) -> dict[Path, set[str]]:
             names = set(ast.literal_eval(node.value))
         if isinstance(node, ast.ImportFrom) and node.module:
             file = root.joinpath(*node.module.split(".")).with_suffix(".py")
-            here = {alias.asname or alias.name for alias in node.names}
-            found |= here
-            out[file] = here
+            imported = {alias.asname or alias.name for alias in node.names}
+            found |= imported
+            out[file] = imported
     if found != names:
         raise SystemExit(f"{package}: __all__ and the imports differ: {sorted(found ^ names)}")
     return out

@@ -57,7 +57,10 @@ def read(data):
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
 
     def parts(kind):
-        """(offset, size, offset of the strings, number of entries) of the sections of a kind."""
+        """The sections of a type: for each its offset, size, offset of its strings, and sh_info.
+
+        sh_info is the number of entries of a section of needed versions.
+        """
         for s in sections:
             if s[1] == kind:
                 yield s[4], s[5], sections[s[6]][4], s[7]
@@ -71,7 +74,7 @@ def read(data):
         for tag, value in struct.iter_unpack("<QQ", data[at : at + length]):
             if tag == _DT_NEEDED:
                 libraries.append(text(strings + value))
-    versions = {}
+    versions = {}  # library and version, by the index that symbols have for them
     for at, _, strings, entries in parts(_VERNEED):
         for _ in range(entries):
             _, number, file, first, following = struct.unpack_from("<HHIII", data, at)
@@ -81,7 +84,7 @@ def read(data):
                 versions[index & 0x7FFF] = (text(strings + file), text(strings + name))
                 part += then
             at += following
-    numbers = [
+    numbers = [  # of each symbol: the index of its version
         v
         for at, length, *_ in parts(_VERSYM)
         for (v,) in struct.iter_unpack("<H", data[at : at + length])

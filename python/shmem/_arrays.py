@@ -58,6 +58,7 @@ def _allocate(call: str, nbytes: int, zero: bool) -> _blocks.Block:
             address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
             settle(call)
         else:
+            # As in an allocation: the next vote begins after every PE has read the result of this.
             functions.shmem_sync_all()
     if address == 0:
         raise _room.error(call, f"{nbytes} bytes", take)

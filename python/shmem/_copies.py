@@ -53,12 +53,12 @@ class StridedCopy:
             data = np.ascontiguousarray(of_cpu(call, "source that runs backwards", data))
         start = check_span(call, "dest", to)
         origin = address_of(data)
-        for at, of, step, stride, run, blocks in _strided.pieces(to, data):
+        for to_at, from_at, to_step, from_step, run, blocks in _strided.pieces(to, data):
             if blocks == 1:
-                functions.shmem_ctx_putmem(handle, start + at, origin + of, run, pe)
+                functions.shmem_ctx_putmem(handle, start + to_at, origin + from_at, run, pe)
             else:
                 functions.shmem_ctx_ibput8(
-                    handle, start + at, origin + of, step, stride, run, blocks, pe
+                    handle, start + to_at, origin + from_at, to_step, from_step, run, blocks, pe
                 )
         if state.failed:
             settle(call)
@@ -80,12 +80,12 @@ class StridedCopy:
             target = np.empty(to.shape, to.dtype)
         start = check_span(call, "source", data)
         origin = address_of(target)
-        for at, of, step, stride, run, blocks in _strided.pieces(target, data):
+        for to_at, from_at, to_step, from_step, run, blocks in _strided.pieces(target, data):
             if blocks == 1:
-                functions.shmem_ctx_getmem(handle, origin + at, start + of, run, pe)
+                functions.shmem_ctx_getmem(handle, origin + to_at, start + from_at, run, pe)
             else:
                 functions.shmem_ctx_ibget8(
-                    handle, origin + at, start + of, step, stride, run, blocks, pe
+                    handle, origin + to_at, start + from_at, to_step, from_step, run, blocks, pe
                 )
         if target is not to:
             to[...] = target

@@ -113,7 +113,7 @@ class Queue:
         with self._lock:
             self._unmarked.append(thing)
 
-    def behind(self, driver: Any, stream: int, thing: Any) -> None:
+    def add_after(self, driver: Any, stream: int, thing: Any) -> None:
         """Adds an object that may be freed when this stream has finished its present work."""
         with self._lock:
             self._marked.append(([_mark(driver, stream)], [thing]))
@@ -149,8 +149,8 @@ class Queue:
 
 # ------------------------------------------------------- operands on a stream
 
-_copied = Queue()
-_captured: list[Any] = []
+_copied = Queue()  # operands of calls on streams
+_captured: list[Any] = []  # operands of calls that graphs have captured
 
 
 def keep(operand: Any, stream: int) -> None:
@@ -166,7 +166,7 @@ def keep(operand: Any, stream: int) -> None:
         if _is_captured(driver, stream):
             _captured.append(operand)
         else:
-            _copied.behind(driver, stream, operand)
+            _copied.add_after(driver, stream, operand)
 
 
 def _end() -> None:

@@ -35,7 +35,7 @@ class Owner:
 
     def __init__(self, block: Block, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self._block = block
-        self._drop = _dropped.append
+        self._drop = _dropped.append  # the name may be gone when the interpreter ends
         self.__array_interface__ = {
             "version": 3,
             "data": (block.address, False),

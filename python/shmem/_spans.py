@@ -18,7 +18,7 @@ from shmem._runtime import state
 
 
 class Span:
-    """The fields of an array whose elements are contiguous."""
+    """A tensor with contiguous elements, by the names that numpy's arrays have for these fields."""
 
     __slots__ = ("address", "dtype", "itemsize", "nbytes", "size", "tensor")
 

@@ -48,7 +48,7 @@ def pieces(dest: Array, source: Array) -> Iterator[Piece]:
         return
     # From the last dimension to the first: dimensions without gaps in both arrays are one run.
     dims = list(zip(dest.shape, dest.strides, source.strides, strict=True))
-    run = dest.itemsize
+    run = dest.itemsize  # bytes that are contiguous in both
     while dims and dims[-1][1] == run and dims[-1][2] == run:
         run *= dims.pop()[0]
     blocks, to_step, from_step = dims.pop() if dims else (1, run, run)
@@ -56,6 +56,6 @@ def pieces(dest: Array, source: Array) -> Iterator[Piece]:
     while dims and dims[-1][1] == blocks * to_step and dims[-1][2] == blocks * from_step:
         blocks *= dims.pop()[0]
     for place in np.ndindex(*(n for n, _, _ in dims)):
-        to = sum(i * d for i, (_, d, _) in zip(place, dims, strict=True))
-        start = sum(i * s for i, (_, _, s) in zip(place, dims, strict=True))
-        yield to, start, to_step, from_step, run, blocks
+        to_at = sum(i * stride for i, (_, stride, _) in zip(place, dims, strict=True))
+        from_at = sum(i * stride for i, (_, _, stride) in zip(place, dims, strict=True))
+        yield to_at, from_at, to_step, from_step, run, blocks

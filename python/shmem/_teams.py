@@ -47,8 +47,8 @@ class Team(Own):
         self._handle: int | None = handle
         self.my_pe = functions.shmem_team_my_pe(handle)
         self.n_pes = functions.shmem_team_n_pes(handle)
-        self._members: list[int] = []
-        self._turn = state.turn
+        self._members: list[int] = []  # what members() has found, or empty
+        self._turn = state.turn  # the number of the job that the team belongs to
         _teams[handle] = self
 
     @staticmethod

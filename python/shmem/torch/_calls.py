@@ -62,7 +62,10 @@ def _refuse_gradient(call: str, src: torch.Tensor) -> None:
 def _collective(
     call: str, src: torch.Tensor, team: Team | None, out: torch.Tensor | None, *options: str
 ) -> torch.Tensor:
-    """The operator of that name, or its variant that writes to out."""
+    """Calls the operator of that name, or its variant that writes to out; returns the result.
+
+    options are the operator's other arguments: of reduce_scatter, the reduction.
+    """
     library(call)
     _check(call, src=src)
     handle, n = team_handle(call, team)
@@ -240,11 +243,11 @@ def all_reduce(
     _check(call, src=src)
     _, n = team_handle(call, team)
     flat = src.reshape(-1)
-    rest = -flat.numel() % n
-    if rest:
-        flat = torch.cat([flat, flat.new_zeros(rest)])
-    whole = all_gather(reduce_scatter(flat, op, team=team), team=team)
-    return whole[: src.numel()].reshape(src.shape)
+    padding = -flat.numel() % n  # elements up to n blocks of one length
+    if padding:
+        flat = torch.cat([flat, flat.new_zeros(padding)])
+    result = all_gather(reduce_scatter(flat, op, team=team), team=team)
+    return result[: src.numel()].reshape(src.shape)
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:

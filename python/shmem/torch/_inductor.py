@@ -51,7 +51,7 @@ def _keep_types() -> None:
     from torch._inductor.lowering import lowerings, register_lowering
 
     effects: Any = torch.ops.higher_order.with_effects
-    plain = getattr(lowerings[effects], "__wrapped__", None)
+    plain = getattr(lowerings[effects], "__wrapped__", None)  # the lowering without conversions
     if plain is not None:
         register_lowering(effects, type_promotion_kind=None)(plain)
 
