@@ -236,7 +236,8 @@ KERNEL(broadcast)
     shmemi_sync_last_block(&m);
 }
 
-/* Does an alltoall (BLOCKS) or an fcollect, by one block or, if it is spread, by many. */
+/* Does an alltoall (BLOCKS) or an fcollect, by one block over any path or, if the host has chosen
+ * SPREAD, by many blocks to PEs that all have an address here. */
 template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 {
     struct shmemi_members m;
@@ -359,14 +360,14 @@ template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 }
 
 /* Combines the sources of all PEs of a team into dest of each of them, by one block over any path.
- * It has all operations (c.op). */
+ * c.op selects the operation. */
 KERNEL(reduce)
 {
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
 /* Combines the sources of all PEs of a team, of which each gets another part of the result, by one
- * block over any path. It has all operations (c.op). */
+ * block over any path. c.op selects the operation. */
 KERNEL(reducescatter)
 {
     reduce<shmemi_parts>(&c, (uint32_t)c.op);

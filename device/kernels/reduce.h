@@ -161,9 +161,9 @@ SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *sou
 
 /*
  * Begins a spread reduction and returns the number of its step. Sources may be read once all PEs
- * have called: the first block signals the other PEs, and every block waits for them, thread i for
- * the PE of rank i: the host chooses this algorithm only for teams with no more PEs than a block
- * has threads.
+ * have called: the first block signals the other PEs, and every block waits for them. Thread i of a
+ * block waits for the PE of rank i: the host chooses this algorithm only for teams with no more PEs
+ * than a block has threads.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {

@@ -250,8 +250,8 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
 /*
  * Reports whether this thread has nothing to copy and need only synchronise with the others: its
  * words would be beyond the end of the copy, and there is no ring through which the threads pass
- * operations together. The first thread then makes the checks. In a block with 32 warps, most of
- * which have no word of a few KiB, it pays to find that out first.
+ * operations together. The first thread then makes the checks of the arguments, and the others are
+ * spared them: in a copy of a few KiB most warps of a block with 32 have no word.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,

@@ -113,7 +113,8 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
 
 /* ------------------------------------------------------------------- reading */
 
-/* A token that a thread reads: the data to report a wrong one, and to continue a wait. */
+/* A token that a thread waits for: its slot, the size and epoch that are expected there, and what a
+ * report of a wrong token needs. */
 struct shmemi_eager_reading {
     const struct shmemi_device_image *image;
     char *slot;

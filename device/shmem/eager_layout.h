@@ -99,9 +99,9 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 /*
  * A buffer holds a token, laid out with its signals, before one write copies it to a slot. A PE's
  * buffers follow its slots. A buffer has a head, in cache lines of its own, and the bytes of a
- * slot, which begin where a slot may. So even if a part of the heap ends within the buffers, no
- * tile is in two parts. The head begins with the state, a word of 32 bits. Only the host leaves a
- * buffer while its write is under way; kernels wait for the write.
+ * slot, which begin at a multiple of the tile, as slots do. So even if a part of the heap ends
+ * within the buffers, no tile is in two parts. The head begins with the state, a word of 32 bits.
+ * A kernel waits for the write of a buffer; the host may do other work while it is under way.
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 

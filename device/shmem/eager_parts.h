@@ -229,7 +229,7 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
 
 /* ------------------------------------------------------- tokens in shared memory
  *
- * A token is a row of bytes that a PE sends eagerly, in tiles with a flag each. */
+ * A token is the data of one eager transfer, in a slot laid out in tiles that end with a signal. */
 
 /*
  * Reports whether bulk copies can move a token: its address and the data of each tile are at

@@ -118,10 +118,11 @@ template <int TILE, int OUT> struct shmemi_units_of_tiles {
 };
 
 /*
- * Does one thread's part of a copy into tiles or out of them (OUT) that is not by units: of a token
- * whose plain bytes are not aligned to them, or of the bytes after its last whole unit. From byte
- * `at` of the token on, in the largest elements that divide its place and length, one after the
- * other: more at once would take registers of every kernel that moves tokens.
+ * Does one thread's part of a copy into tiles or out of them (OUT) of the bytes that are not copied
+ * by units: all bytes of a token whose plain side is not aligned to units, or the bytes after its
+ * last whole unit. The copy begins at byte `at` of the token. It moves the largest elements that
+ * divide the place and the length, one after the other: several loads at once would take registers
+ * of every kernel that moves tokens.
  */
 template <int OUT>
 SHMEMI_COLD void shmemi_eager_move_rest(char *slot, char *plain, uint32_t at, uint32_t nbytes,

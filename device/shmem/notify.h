@@ -103,8 +103,8 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 
 /*
  * Returns the value of a counter, the sum of its two words. polls counts the polls of a wait, and
- * *main keeps the word in main memory between those that load it. The bytes of all puts that the
- * sum counts are visible afterwards.
+ * *main keeps the value of the word in main memory between the polls that load it. The bytes of all
+ * puts that the sum counts are visible afterwards.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
                                   uint32_t polls, uint64_t *main)
@@ -121,7 +121,7 @@ SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int n
 SHMEMI_D uint64_t shmemi_notify_fetch(const struct shmemi_device_image *image, uint32_t call,
                                       int notify)
 {
-    uint64_t in_main_memory = 0; /* not looked at again */
+    uint64_t in_main_memory = 0; /* not used again */
     shmemi_check_counter(image, call, notify);
     return shmemi_notified(image, notify, 0 /* polls so far */, &in_main_memory);
 }

@@ -146,8 +146,9 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
 
 /*
  * Waits until the earlier operations of this thread, and of the threads with which it has
- * synchronised since, are complete at each PE. The rings come first: if another thread has
- * completed them, this thread sees, after the fence, what that thread saw.
+ * synchronised since, are complete at each PE. The quiet of the rings precedes the fence: if
+ * another thread has completed the rings' operations, this thread sees after the fence what that
+ * thread saw.
  */
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {

@@ -135,9 +135,9 @@ struct shmemi_pending_reply {
 };
 
 /*
- * Pushes an operation of this thread alone; other threads of its warp may join. Not inlined: with
- * the words, a kernel that puts would need more than the 64 registers that each of 1024 threads
- * has.
+ * Pushes one operation of the calling thread. Threads of a warp that call this together reserve
+ * their slots by one addition. Not inlined: with the operation's words in registers, a kernel that
+ * puts would need more than the 64 registers that each of 1024 threads has.
  */
 SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 {

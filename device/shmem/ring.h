@@ -74,7 +74,7 @@ SHMEMI_HD int shmemi_await_read(const struct shmemi_ring *r, uint64_t goal)
                 return SHMEMI_STOPPED;
         }
         shmemi_pause_near(&polls);
-        /* The thread that reads the tail may have died; then only this ends the wait. */
+        /* The thread that reads the tail may have died: then only this check ends the wait. */
         if ((polls & 4095) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped))
             return SHMEMI_STOPPED;
     }

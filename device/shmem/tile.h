@@ -165,8 +165,8 @@ SHMEMI_D uint32_t shmemi_rows_unit(const struct shmemi_rows *r, const void *to, 
     return shmemi_alignment(r->count > 1 ? bits | (uint64_t)r->to | (uint64_t)r->from : bits);
 }
 
-/* Returns the quotient and sets *rest to the remainder. If both numbers fit into 32 bits it divides
- * these, which is much faster on a GPU. */
+/* Returns the quotient and sets *rest to the remainder. If both numbers fit into 32 bits, it uses a
+ * division of 32 bits, which is much faster on a GPU. */
 SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 {
     if (((i | by) >> 32) == 0) {
