@@ -298,6 +298,7 @@ def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
 
 def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Ghost:
     """Returns ghost. An error if its memory was freed or, with heap, is another GPU's."""
+    # The heap's memory is mapped and on the heap's GPU, also that of a block that was freed.
     if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
         return ghost
     device = _cuda.device_of(address)

@@ -59,8 +59,8 @@ def _mark(driver: Any, stream: int) -> Number:
         driver.cuEventCreate(ctypes.byref(event), _NO_TIMES) != 0
         or driver.cuEventRecord(event, Number(stream)) != 0
     ):
-        # Without an event the work is complete on return. Queries of the null event fail, which
-        # Queue.gone takes for completion.
+        # The work is complete on return, and so is the event for Queue.gone: the query of an event
+        # that was not created, or not recorded, never returns _NOT_READY.
         driver.cuStreamSynchronize(Number(stream))
     return event
 

@@ -144,14 +144,14 @@ def fetch(at: Meeting, until: float) -> bytes:
                     cause = str(error)
         if time.monotonic() - begin > timeout:  # a port may have replied too late
             timeout = min(2 * timeout, _MOST_S)
-        time.sleep(0.02)
+        time.sleep(0.02)  # PE 0 may not listen yet
     raise InitError("init", str(at), f"PE 0 was not found there: {cause}", "start RANK 0, too")
 
 
 def _ask(at: Meeting, port: int, until: float, timeout: float) -> socket.socket | str:
     """A connection to PE 0 of this job, which sends the id next; or, as text, why there is none.
 
-    A reply may take timeout seconds, and all of it may last until a time of time.monotonic.
+    The connection and the reply may each take timeout seconds. All attempts end at the time until.
     """
     import socket
 

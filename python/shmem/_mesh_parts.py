@@ -285,6 +285,7 @@ class MeshRequest:
             return True
         functions = self._mesh.functions
         status = getattr(functions, name)(ctypes.addressof(self._handle), *more)
+        # The library sets the handle to 0 when the operation has ended. A closed mesh has none.
         if self._handle.value == 0 or status == _abi.SHMEMX_MESH_CLOSED:
             self._handle.value = 0
             self._kept = []

@@ -18,7 +18,7 @@ _LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
 
 
 def number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | float:
-    """A value of an element's type."""
+    """A value of the program as a number of this dtype; an error if it does not fit."""
     if dtype.kind == "f":
         try:
             if isinstance(value, (str, bytes, bytearray)) or np.iscomplexobj(value):

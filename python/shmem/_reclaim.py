@@ -137,6 +137,7 @@ def agree(call: str, wait: bool = False) -> int:
     for slot in heap.pending:
         mine[slot // _WORD] |= 1 << slot % _WORD
     write_words(heap.vote, mine)
+    # 0 is SHMEM_TEAM_WORLD.
     failed = functions.shmem_uint64_and_reduce(0, heap.vote + 8 * heap.words, heap.vote, words)
     settle(call)
     if failed:

@@ -110,6 +110,7 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
         mine = half << 32 | (~half & 0xFFFFFFFF)
     source, dest = _blocks.heap.vote, _blocks.heap.vote + 8 * _blocks.heap.words
     _reclaim.write_words(source, [mine])
+    # 0 is SHMEM_TEAM_WORLD.
     failed = functions.shmem_uint64_and_reduce(0, dest, source, 1)
     settle("register")
     same = not failed and mine != 0 and _reclaim.read_words(dest, 1) == [mine]

@@ -65,7 +65,7 @@ class Pages:
 def save(blocks: Iterable[Kept]) -> None:
     """Copies the pages of the blocks, before the library unmaps the heap."""
     page = mmap.PAGESIZE
-    ranges: list[tuple[int, int, list[Kept]]] = []
+    ranges: list[tuple[int, int, list[Kept]]] = []  # whole pages: start, end, blocks in them
     for block in sorted(blocks, key=lambda b: b.address):
         start = block.address // page * page
         end = (block.address + max(block.nbytes, 1) + page - 1) // page * page

@@ -45,7 +45,7 @@ def _names_gpu(call: str, stream: StreamLike) -> bool:
 def stream_of(
     call: str, stream: StreamLike, context: object | None = None, timeout: float | None = None
 ) -> int:
-    """The address of a stream, if operations on one are possible."""
+    """The address of a stream; an error if the heap, or context= or timeout=, forbids a stream."""
     if timeout is not None:
         raise DeviceError(
             call,

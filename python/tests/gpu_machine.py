@@ -237,6 +237,7 @@ def loss(name: str, how: str, options: str, env: dict[str, str]) -> None:
     program = [sys.executable, str(TESTS / "lost_pe.py"), how]
     status, text = run_job(options, env, program)
     want, words = LOSSES[how]
+    # "goroutine " would show that the library itself has crashed.
     good = status == want and words in text and "PE 1" in text and "goroutine " not in text
     verdict = "ok" if good else f"FAILED with status {status}"
     report(name, verdict, time.monotonic() - began, text[-3000:], text)

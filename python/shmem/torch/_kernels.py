@@ -252,7 +252,7 @@ def _combined(op: str, blocks: torch.Tensor) -> torch.Tensor:
 
 
 def _result(call: str, op: str, blocks: torch.Tensor) -> torch.Tensor:
-    """The same, with an error of this package for a dtype that torch does not combine."""
+    """What _combined returns, with this package's error for a dtype that torch does not take."""
     try:
         return _combined(op, blocks)
     except RuntimeError as error:
