@@ -242,8 +242,8 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 #ifdef __CUDACC__
 /*
  * Reserves positions for each lane that calls it together with others for the same ring: one
- * addition and one read of the tail for all of them. Every lane has an operation of its own, all
- * with the same number of slots.
+ * addition and one read of the tail for all of them. Every lane has an operation of its own. The
+ * lanes that share the addition have the same ring and the same number of slots (alike).
  */
 static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shmemi_ring *r,
                                                                 int slots, int *status)

@@ -38,7 +38,8 @@ struct shmemi_members {
     struct shmemi_work work;
 };
 
-/* Loads a word of the table of teams, which the host may change while kernels run. */
+/* Loads 8 bytes of the table of teams, which the host may change while kernels run. Two members of
+ * 4 bytes are loaded together, the second in the upper half: handle and n, me and start. */
 SHMEMI_D uint64_t shmemi_team_word(const void *at)
 {
     return shmemi_load_near((const uint64_t *)at);

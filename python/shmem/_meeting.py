@@ -26,8 +26,8 @@ PORTS = 16
 
 # How long PE 0 waits for the request on a connection.
 _QUESTION_S = 5.0
-# How long another PE waits for a reply: at first, and at most. It doubles the time while replies do
-# not come, because PE 0 may be on a busy machine.
+# How long another PE waits for a reply: at first, and at most. That PE doubles the time while no
+# reply comes, because PE 0 may be on a busy machine.
 _ANSWER_S = 1.0
 _MOST_S = 8.0
 
@@ -45,7 +45,7 @@ class Meeting(NamedTuple):
         return range(self.port + 1, min(self.port + PORTS, 65535) + 1)
 
     def token(self, side: str) -> bytes:
-        """32 bytes that only a process with the same job and MASTER_PORT sends for this side."""
+        """The 32 bytes of the request ("question") or the reply ("answer") of this job."""
         import hashlib  # imported here as socket is: most programs need neither
 
         return hashlib.sha256(f"shmem {side} {self.port} {self.job}".encode()).digest()

@@ -33,8 +33,8 @@ def wait(
     timeout seconds it raises WaitTimeoutError. Other threads run meanwhile.
     """
     me = threading.get_ident()
-    # Sets the longest wait of this thread in ns (0: none). Returns 0 if the limit before has ended
-    # no wait, so that the call has its result.
+    # Sets the longest wait of this thread in ns (0: no limit). Returns 0 if neither the limit nor a
+    # signal handler has ended a wait since its last call: then form has returned its result.
     limit = quick(call).shmemx_wait_limit
     end = None if timeout is None else time.monotonic_ns() + _nanoseconds(call, timeout)
     _waiting.append(me)
