@@ -42,34 +42,38 @@ func (l *backlogs) add(h *delayed, now int64) {
 	if l.due == never {
 		l.due = now + retry
 	}
-	if to := l.at(h); to != nil {
-		to.all = append(to.all, h)
+	if list := l.at(h); list != nil {
+		list.all = append(list.all, h)
 		return
 	}
+	// The entry beyond the end may be one that each has emptied: its memory is used again.
 	if len(l.all) < cap(l.all) {
 		l.all = l.all[:len(l.all)+1]
 	} else {
 		l.all = append(l.all, backlog{})
 	}
-	to := &l.all[len(l.all)-1]
-	to.kind, to.to, to.all = h.kind, h.to(), append(to.all[:0], h)
+	list := &l.all[len(l.all)-1]
+	list.kind, list.to, list.all = h.kind, h.to(), append(list.all[:0], h)
 }
 
-// each calls post for the operations of every list in order and removes those that it has posted.
-// At a refused one it goes on with the next list. Nothing happens before the time due.
+// each calls post for the operations of every list in order, and removes those for which post
+// returns true: inner has accepted them, or has refused them with another error than ErrAgain. At
+// the first operation that inner refuses with ErrAgain, each goes on with the next list. Before
+// l.due it does nothing.
 func (l *backlogs) each(now int64, post func(*delayed) bool) {
 	if l.due > now {
 		return
 	}
 	kept := 0
 	for i := range l.all {
-		at := &l.all[i]
+		list := &l.all[i]
 		n := 0
-		for n < len(at.all) && post(at.all[n]) {
+		for n < len(list.all) && post(list.all[n]) {
 			n++
 		}
 		l.count -= n
-		if at.all = at.all[:copy(at.all, at.all[n:])]; len(at.all) > 0 {
+		if list.all = list.all[:copy(list.all, list.all[n:])]; len(list.all) > 0 {
+			// Swapped, so that the empty list keeps its memory for add.
 			l.all[kept], l.all[i] = l.all[i], l.all[kept]
 			kept++
 		}

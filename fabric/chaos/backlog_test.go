@@ -106,8 +106,8 @@ func TestLine(t *testing.T) {
 			t.Fatalf("%d of %d messages arrived at PE 2 in a minute, PE 1 was asked %d times", got, messages, wall.asked)
 		}
 	}
-	if from.waiting.count == 0 || wall.asked == 0 {
-		t.Errorf("%d messages wait for PE 1, which was asked %d times", from.waiting.count, wall.asked)
+	if from.refused.count == 0 || wall.asked == 0 {
+		t.Errorf("%d messages wait for PE 1, which was asked %d times", from.refused.count, wall.asked)
 	}
 	if most := looks/2 + 2; wall.asked > most {
 		t.Errorf("PE 1 was asked %d times in %d looks, at most %d are of use", wall.asked, looks, most)

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	pieces     = 16      // the most pieces of one write
-	least      = 8 << 10 // the least bytes of a piece that is not the last of its write
-	inPieces   = 1024    // tokens of the inner provider for pieces, besides the caller's
-	maxDelayed = 1024    // the most operations that are delayed, or that inner has refused
-	never      = math.MaxInt64
+	maxPieces   = 16      // the most pieces of one write
+	leastPiece  = 8 << 10 // the least bytes of a piece that is not the last of its write
+	pieceTokens = 1024    // tokens of the inner provider for pieces, besides the caller's
+	maxDelayed  = 1024    // the most operations that are delayed, or that inner has refused
+	never       = math.MaxInt64
 )
 
 // Provider is a fabric.Provider that delays, splits and refuses the operations of another Provider,
@@ -37,23 +37,23 @@ type Provider struct {
 	sent      []uint64     // packets so far, by PE
 	reachable []bool       // whether a PE can be reached
 	calls     uint64       // calls so far that could be refused
-	held      queue        // operations and completions that are delayed
-	next      atomic.Int64 // when the next of them is due; read by the waiting thread
+	delayed   queue        // operations that wait before inner gets them, and completions
+	next      atomic.Int64 // when the next of them, or a retry, is due; read by the waiting thread
 	clock     func() int64
 
-	waiting backlogs // operations that are due, and that inner has refused with ErrAgain
+	refused backlogs // operations that are due, and that inner has refused with ErrAgain
 	panics  atomic.Bool
 
 	arena  *arena
 	tokens int
-	free   []fabric.Token // inner's tokens for pieces
-	piece  []*write       // the write of a piece, by the piece's token from tokens on
-	unread []*write       // writes whose pieces are complete and that a read is to confirm
-	spare  []*write
-	done   []fabric.Completion // for the next Poll
-	texts  map[cause]string    // of errors that the caller has got
-	batch  [32]fabric.Completion
-	op     fabric.RMA // operands, which would be allocated on the stack of a call by interface
+	free   []fabric.Token        // inner's tokens for pieces
+	piece  []*write              // the write of a piece, by the piece's token from tokens on
+	unread []*write              // writes whose pieces are complete and that a read is to confirm
+	spare  []*write              // records of complete writes, to be used again
+	done   []fabric.Completion   // for the next Poll
+	texts  map[cause]string      // of errors that the caller has got
+	batch  [32]fabric.Completion // of one Poll of inner
+	op     fabric.RMA            // of confirm; a local variable would be allocated each time
 
 	received []buffer // posted receive buffers, by token
 }
@@ -79,9 +79,9 @@ type write struct {
 // does not pass on.
 func Inner(c fabric.Config) fabric.Config {
 	if c.Queue > 0 {
-		c.Queue += inPieces
+		c.Queue += pieceTokens
 	}
-	c.Tokens += inPieces
+	c.Tokens += pieceTokens
 	c.Data, c.Fence, c.Atomics, c.IfUnordered, c.Arrivals, c.MoreRecv = false, false, false, false, 0, 0
 	return c
 }
@@ -96,12 +96,12 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	}
 	p := &Provider{
 		inner: inner, plan: plan, kills: kills, tokens: c.Tokens,
-		piece: make([]*write, inPieces), texts: map[cause]string{},
+		piece: make([]*write, pieceTokens), texts: map[cause]string{},
 	}
 	begin := time.Now()
 	p.clock = func() int64 { return int64(time.Since(begin)) }
 	p.next.Store(never)
-	p.waiting.due = never
+	p.refused.due = never
 	p.caps = caps
 	p.caps.WriteAfterWrite, p.caps.SendAfterWrite, p.caps.SendAfterSend, p.caps.ReadAfterWrite = false, false, false, false
 	p.caps.DeliveryComplete = true
@@ -117,7 +117,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	if p.arena, err = newArena(inner, maxDelayed, max(caps.MaxInject, noteLen)); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up chaos: %w", err), inner.Close())
 	}
-	for t := inPieces - 1; t >= 0; t-- {
+	for t := pieceTokens - 1; t >= 0; t-- {
 		p.free = append(p.free, fabric.Token(p.tokens+t))
 	}
 	return p, nil
@@ -187,13 +187,13 @@ func (p *Provider) drawRefusal() bool {
 	// OutcomeOf draws a delay with the probability Reorder, which here is Again: a delay means yes. No
 	// PE has the number MaxUint64, so these draws are apart from those for packets.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.OutcomeOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= maxDelayed
+	return chance.OutcomeOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.delayed.Len()+p.refused.count >= maxDelayed
 }
 
 // delay delays an operation or a completion.
 func (p *Provider) delay(delay time.Duration, h delayed) {
 	h.due = p.clock() + int64(delay)
-	p.held.add(h)
+	p.delayed.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
 		p.inner.Wake() // a thread in Wait sleeps until the time that was the earliest before
 	}
@@ -265,14 +265,12 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	if err := p.checkToken(op.Token, op.Inject); err != nil {
 		return err
 	}
-	size := max(least, (op.Len+pieces-1)/pieces)
-	n := int((op.Len + size - 1) / size)
-	if n == 0 {
-		n = 1
-	}
+	size := max(leastPiece, (op.Len+maxPieces-1)/maxPieces)
+	n := max(1, int((op.Len+size-1)/size)) // a write of 0 bytes has one piece
 	if op.Notify && p.caps.Data == 0 {
 		return fmt.Errorf("write to PE %d: immediate data was not asked for", op.PE)
 	}
+	// Tokens for the pieces, for the note and for the read that confirms the write.
 	if p.drawRefusal() || len(p.free) < n+2 {
 		return fabric.ErrAgain
 	}
@@ -339,14 +337,14 @@ func (p *Provider) reserveToken(w *write) fabric.Token {
 
 // release posts the delayed operations that are due, and puts the delayed completions that are due
 // into p.done. Operations that the inner provider refuses because its queue is full go to
-// p.waiting, and are posted first the next time.
+// p.refused, and are posted first the next time.
 func (p *Provider) release() {
 	now := p.clock()
-	p.waiting.each(now, p.post)
-	for p.held.due(now) {
-		h := p.held.removeEarliest()
-		if h.kind != aCompletion && p.waiting.at(h) != nil || !p.post(h) {
-			p.waiting.add(h, now)
+	p.refused.each(now, p.post)
+	for p.delayed.due(now) {
+		h := p.delayed.removeEarliest()
+		if h.kind != aCompletion && p.refused.at(h) != nil || !p.post(h) {
+			p.refused.add(h, now)
 		}
 	}
 	p.confirm()
@@ -376,17 +374,17 @@ func (p *Provider) post(h *delayed) bool {
 	if h.kind == aSend {
 		p.arena.release(h.copy)
 	}
-	p.held.reuse(h)
+	p.delayed.reuse(h)
 	return true
 }
 
 // Holds implements fabric.Holder. Operations that inner has refused do not count: they may be for a
 // PE that has ended.
-func (p *Provider) Holds() bool { return p.held.Len() > 0 }
+func (p *Provider) Holds() bool { return p.delayed.Len() > 0 }
 
 // earliest returns when the next delayed operation, or the next retry of a refused one, is due;
 // never if there is none.
-func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
+func (p *Provider) earliest() int64 { return min(p.delayed.earliest(), p.refused.due) }
 
 // Poll implements fabric.Provider: it posts delayed operations that are due, polls the inner
 // provider, and returns the completions of the caller's operations. It handles those of its own: the
@@ -428,7 +426,7 @@ func (p *Provider) Ready() bool { return p.due() || p.inner.Ready() }
 // due reports whether Poll has work of its own: completions to return, notes to read, or an
 // operation that is due.
 func (p *Provider) due() bool {
-	return len(p.done) > 0 || len(p.unread) > 0 || p.held.due(p.clock())
+	return len(p.done) > 0 || len(p.unread) > 0 || p.delayed.due(p.clock())
 }
 
 // Arm implements fabric.Provider: it prepares a Wait, and returns false if there is work for a

@@ -22,12 +22,12 @@ func (p *Provider) failRefused(h *delayed, err error) {
 			break
 		}
 		if c.Token, c.Kind = h.send.Token, fabric.KindSend; int(c.Token) >= p.tokens {
-			p.completePiece(&c, err.Error())
+			p.completePiece(&c, err.Error()) // the message is a note (note.go)
 			return
 		}
 	case aRead:
 		c.Token, c.Kind = h.rma.Token, fabric.KindRead
-	default:
+	default: // a piece of a write
 		c.Token, c.Kind = h.rma.Token, fabric.KindWrite
 		p.completePiece(&c, err.Error())
 		return
@@ -42,8 +42,8 @@ type cause struct {
 	pe    libshmem.PE
 }
 
-// causeOf returns what distinguishes a completion from those of other operations: its token, or the
-// PE whose write has arrived.
+// causeOf returns the cause of a completion with an error: the operation with its token or, without
+// a token, the PE that the completion names.
 func causeOf(c *fabric.Completion) cause {
 	if c.Token == fabric.NoToken {
 		return cause{c.Token, c.From()}
@@ -55,7 +55,7 @@ func causeOf(c *fabric.Completion) cause {
 // or of a note. A write is complete after its last piece or, if its caller or its note waits for its
 // arrival and completions do not promise that, after a read that confirms it. Then the note is sent,
 // the message with the write's immediate data, and the caller gets the completion, which does not
-// wait for the note. A note counts as a write of one piece of which nobody gets the completion.
+// wait for the note. A note counts as a write of one piece whose completion the caller does not get.
 func (p *Provider) completePiece(c *fabric.Completion, text string) {
 	i := int(c.Token) - p.tokens
 	w := p.piece[i]
@@ -67,6 +67,7 @@ func (p *Provider) completePiece(c *fabric.Completion, text string) {
 	if w.left--; w.left > 0 {
 		return
 	}
+	// w.last.Len is 0 for a write without bytes, and once confirm has posted the read.
 	if !p.inner.Caps().DeliveryComplete && w.err == 0 && w.last.Len > 0 && (!w.silent || w.notes) {
 		p.unread = append(p.unread, w)
 		return
@@ -99,7 +100,7 @@ func (p *Provider) confirm() {
 			Remote: w.last.Remote, Key: w.last.Key, Token: p.reserveToken(w),
 		}
 		w.left = 1
-		w.last.Len = 0 // one read confirms it
+		w.last.Len = 0 // completePiece must not have the write confirmed again
 		if err := p.inner.Read(op); err == fabric.ErrAgain {
 			w.last.Len = 1
 			p.piece[int(op.Token)-p.tokens] = nil

@@ -41,8 +41,8 @@ const (
 // the order of posting.
 type queue struct {
 	all   []*delayed
-	spare []*delayed
-	next  uint64
+	spare []*delayed // records to be used again
+	next  uint64     // order of the next element
 }
 
 // Len implements heap.Interface.

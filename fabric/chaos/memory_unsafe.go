@@ -15,10 +15,10 @@ const noCopy = -1
 // arena is memory outside of Go's heap, for copies of buffers that the caller may reuse at once,
 // and for the byte that a confirming read fetches.
 type arena struct {
-	mem    []byte
+	mem    []byte // unit 0 is scratch; a copy has the unit of its number
 	region fabric.Region
-	unit   int
-	free   []int
+	unit   int   // bytes of a copy
+	free   []int // numbers of copies that are not in use
 }
 
 // newArena maps memory for n copies of injected bytes, at most `unit` bytes each, and registers it

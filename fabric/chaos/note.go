@@ -14,7 +14,7 @@ import (
 // of an ordered flow.
 //
 // A note begins with a number of 16 bytes that no other message has by chance.
-const noteLen = 16 + 4 + 4
+const noteLen = 16 + 4 + 4 // the mark, the PE that wrote, and the data
 
 var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
 
@@ -48,7 +48,7 @@ func (p *Provider) sendNote(w *write) {
 	if !w.notes {
 		return
 	}
-	if w.err != 0 {
+	if w.err != 0 { // frees the note's copy and its token, without a message
 		p.completePiece(&fabric.Completion{Token: w.note.send.Token}, "")
 		return
 	}

@@ -23,6 +23,10 @@ const (
 	ForRetry
 )
 
+// golden is 2^64 divided by the golden ratio. Its multiples are spread evenly over 64 bits, so that
+// consecutive seeds, events and purposes give unlike inputs to Mix.
+const golden = 0x9e37_79b9_7f4a_7c15
+
 // Mix returns a hash of a number: each bit of the result depends on all bits of x.
 func Mix(x uint64) uint64 {
 	x ^= x >> 32
@@ -39,15 +43,16 @@ type Dice uint64
 
 // Throw returns the dice of event number n between two endpoints. They depend on nothing else.
 func Throw(seed, from, to, n uint64) Dice {
-	return Dice(Mix(Mix(Mix(Mix(seed+0x9e37_79b9_7f4a_7c15)^from)+to) ^ n*0x9e37_79b9_7f4a_7c15))
+	return Dice(Mix(Mix(Mix(Mix(seed+golden)^from)+to) ^ n*golden))
 }
 
 // Number returns a random number of 64 bits for a purpose, the same each time.
-func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
+func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*golden) }
 
 // Hits reports whether a random number is below share: true for that share of all d. Different
 // purposes draw different numbers from the same d.
 func (d Dice) Hits(purpose uint64, share float64) bool {
+	// The upper 53 bits, as many as a float64 holds exactly, are a number from 0 up to 1.
 	return share > 0 && float64(d.Number(purpose)>>11)*0x1p-53 < share
 }
 

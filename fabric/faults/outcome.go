@@ -22,6 +22,7 @@ func (f *Faults) OutcomeOf(seed, from, to, n uint64) Outcome {
 	if d.Hits(forReorder, f.Reorder) {
 		w.Delay = d.UpTo(ForDelay, f.Delay)
 	}
+	// Each attempt draws for a purpose of its own, beyond the 16 of dice.go.
 	for lost := uint64(0); lost < 4 && d.Hits(forDrop+16*(lost+1), f.Drop); lost++ {
 		w.Delay += f.Delay
 	}

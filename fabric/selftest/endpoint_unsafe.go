@@ -78,6 +78,7 @@ func (e *endpoint) close() error {
 	return err
 }
 
+// at returns the address of the byte at an offset in the memory.
 func (e *endpoint) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.memory[offset]) }
 
 // receive posts the receive buffers of e.owed, until the provider's queue is full.
@@ -144,9 +145,10 @@ func (e *endpoint) write(to fabric.Region, offset, n int, notify bool, data uint
 // send posts a message with a number, and returns its token.
 func (e *endpoint) send(number uint64) (fabric.Token, error) {
 	return e.post(func(t fabric.Token) error {
-		at := inbox - message // the end of the written part, which no test compares
-		*(*uint64)(e.at(at - 8*int(t))) = number
-		return e.prov.Send(&fabric.Send{Buf: e.at(at - 8*int(t)), Len: 8, Desc: e.region.Desc, Token: t})
+		// Each token has a word at the end of the written part, which no test compares.
+		source := e.at(inbox - message - 8*int(t))
+		*(*uint64)(source) = number
+		return e.prov.Send(&fabric.Send{Buf: source, Len: 8, Desc: e.region.Desc, Token: t})
 	})
 }
 
@@ -169,8 +171,8 @@ func (e *endpoint) poll() error {
 			e.data = append(e.data, *c)
 		case c.Kind == fabric.KindRecv && failed == nil:
 			e.received = append(e.received, *(*uint64)(e.at(inbox + int(c.Token)*message)))
-		case c.Token < receives || c.Token >= tokens:
-			return failed // of a receive buffer, or of an operation without a token
+		case c.Token < receives || c.Token >= tokens: // of a receive buffer, or without a token
+			return failed
 		default:
 			e.done[c.Token] = failed
 			e.flying--

@@ -43,7 +43,7 @@ type GPU struct {
 	Memory fabric.GPUMemory
 	Read   func(to []byte) error // reads its first bytes
 	Clear  func() error          // makes all of the memory 0; nil: it is
-	// Spare says that the method may be missing where an earlier one works.
+	// Spare: if this method fails and an earlier one works, the test counts as skipped.
 	Spare bool
 }
 
@@ -124,7 +124,9 @@ func (e *endpoint) memoryOfGPUs(gpus []GPU) []Result {
 	return results
 }
 
-// queueSizes opens an endpoint with the largest queue that the runtime asks for.
+// queueSizes opens an endpoint with the largest completion queue that the runtime asks for, and
+// reports the depths of its send and receive queues. It needs no peer, so it also runs where the
+// endpoint of the other tests cannot be opened.
 func queueSizes(open Open) Result {
 	const name = "queue sizes"
 	p, err := open(fabric.Config{Tokens: tokens, MaxRecv: receives, Queue: Entries})
