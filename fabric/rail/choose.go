@@ -37,7 +37,7 @@ func ParsePolicy(name string) (Policy, error) {
 
 const (
 	// threshold is the size above which an operation is cut up. The parts of a smaller one would be
-	// so short that their posting and their headers cost as much as the other wires save.
+	// so short that their posting and their headers cost as much as several wires save.
 	threshold = 128 << 10
 	// longestPart caps the bytes of a part, so that no NIC is busy long after the others. Auto cuts
 	// an operation so that each NIC has two parts when all bytes under way are spread evenly. The
@@ -49,8 +49,9 @@ const (
 )
 
 // pickNIC picks the local NIC l and the NIC r of the peer for a small operation, which is not cut
-// up. r is negative if no NIC reaches the peer.
-func (p *Provider) pickNIC(q *peer, n uint64) (l, r int) {
+// up: the NIC that p.state.Cursor selects or, if that does not reach the peer, the next one that
+// does. r is negative if no NIC reaches the peer.
+func (p *Provider) pickNIC(q *peer) (l, r int) {
 	width := uint64(len(p.nics))
 	cursor := p.state.Cursor
 	l = int(cursor % width)
@@ -66,7 +67,7 @@ func (p *Provider) pickNIC(q *peer, n uint64) (l, r int) {
 // With whole, the operation is not cut up. p.order stays empty if no NIC reaches the peer.
 func (p *Provider) pickNICs(q *peer, n uint64, whole bool) {
 	width := len(p.nics)
-	parts := n / p.cut / 2
+	parts := n / p.cut / 2 // Split: at most one part for each NIC, of twice p.cut or more
 	switch {
 	case whole || p.policy == RoundRobin:
 		parts = 1

@@ -79,13 +79,13 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 		delete(n.staleTokens, c.Token)
 		return false
 	}
+	// Find the part by its NIC and token. The last one needs no comparison.
 	o := &p.ops[c.Token]
 	i := 0
 	for o.n > 1 && i < o.n-1 && (p.parts[int(c.Token)*len(p.nics)+i].nic != l || p.parts[int(c.Token)*len(p.nics)+i].token != c.Token) {
 		i++
 	}
-	t := c.Token
-	return p.handlePart(t, i, c)
+	return p.handlePart(c.Token, i, c)
 }
 
 // handleOwn processes a completion of NIC l whose token is one of the NIC's own, not the caller's:
@@ -152,8 +152,8 @@ func (p *Provider) loseInjected(i int32, text string) {
 }
 
 // isOperationError reports whether the operation, and not its pair of NICs, is the cause of an
-// error, so that another pair would return it as well. The numbers are those of Linux and of
-// libfabric.
+// error, so that another pair would return it as well. The numbers are those of libfabric, which
+// are those of Linux up to 255.
 func isOperationError(err int32) bool {
 	switch err {
 	case 1, 7, 13, 14, 22, 90, 265: // EPERM, E2BIG, EACCES, EFAULT, EINVAL, EMSGSIZE, FI_ETRUNC
@@ -179,7 +179,7 @@ func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, tex
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
 	w.underWay = false
-	if w.remote >= 0 {
+	if w.remote >= 0 { // else there was no pair of NICs to post the part on (retryPart)
 		if c.Err == 0 && o.kind != fabric.KindSend {
 			p.markProven(w.nic, o.target(), w.remote)
 		}

@@ -104,7 +104,7 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 				m.tries++
 				p.rescued = append(p.rescued, ref{injected: true, slot: j.slot})
 			}
-			*j = job{} // its token stays with the NIC
+			*j = job{} // its token stays reserved: the NIC may still complete it
 		})
 	}
 }
@@ -167,11 +167,11 @@ func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) 
 	return t, true
 }
 
-// freePartToken frees a token that tokenAt has returned for the caller's token t, unless it is t
-// itself.
-func (n *nic) freePartToken(t, own fabric.Token) {
-	if own != t {
-		n.freeToken(own)
+// freePartToken frees `posted`, the token that tokenAt has returned for the caller's token t, unless
+// it is t itself.
+func (n *nic) freePartToken(t, posted fabric.Token) {
+	if posted != t {
+		n.freeToken(posted)
 	}
 }
 
@@ -179,13 +179,13 @@ func (n *nic) freePartToken(t, own fabric.Token) {
 // repetition shows whether the pair works.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > maxCopied {
-		return
+		return // a later, shorter message is repeated
 	}
-	left := q.unprobed[:0]
+	remaining := q.unprobed[:0]
 	for _, w := range q.unprobed {
 		last := len(p.spare) - 1
 		if last < 0 {
-			left = append(left, w)
+			remaining = append(remaining, w)
 			continue
 		}
 		i := p.spare[last]
@@ -195,10 +195,10 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 		case nil:
 			p.spare = p.spare[:last]
 		case fabric.ErrAgain:
-			left = append(left, w)
+			remaining = append(remaining, w)
 		default:
 			p.failPair(w.l, pe, w.r, err.Error())
 		}
 	}
-	q.unprobed = left
+	q.unprobed = remaining
 }

@@ -12,9 +12,9 @@
 // on different rails, and endpoints with unequal numbers of NICs use all of them alike. Other pairs
 // of NICs are used only after a pair has failed (nicpairs.go).
 //
-// Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC that
-// is rung once for all of them sends them sooner; then the next NIC gets some. Large ones are cut
-// up, or go to one NIC after the other, as the Policy says (choose.go).
+// Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC whose
+// doorbell is rung once for all of them sends them sooner; then the next NIC gets some. Large ones
+// are cut up, or go to one NIC after the other, as the Policy says (choose.go).
 //
 // # Promises
 //

@@ -13,9 +13,9 @@ type injected struct {
 	rma    fabric.RMA
 	send   bool // a message, and of rma only PE, Len and Local hold; else a Write
 	probe  bool // a repetition, whose completion shows whether a pair of NICs works
-	nic    int
-	remote int
-	tries  int
+	nic    int  // the pair: numbers of a NIC of this PE and of one of the peer
+	remote int  // negative: retryInjected finds a pair
+	tries  int  // on how many pairs it was tried
 }
 
 // inject posts a copy of an operation that the caller injects: as an operation with a token, not as
@@ -35,7 +35,7 @@ func (p *Provider) inject(q *peer, m injected) error {
 	w.rma.Local = p.table.mem.store(p.copyAt(int(i)), m.rma.Local, int(m.rma.Len))
 	w.rma.Inject = false
 	for {
-		if w.nic, w.remote = p.pickNIC(q, m.rma.Len); w.remote < 0 {
+		if w.nic, w.remote = p.pickNIC(q); w.remote < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
 		w.tries = 1
@@ -65,14 +65,14 @@ func (p *Provider) post(i int32) error {
 		return fabric.ErrAgain
 	}
 	var err error
-	if own := p.table.own[w.nic].Desc; w.send {
+	if desc := p.table.memRegions[w.nic].Desc; w.send {
 		m := &p.sending
-		*m = fabric.Send{To: p.addressIndex(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
+		*m = fabric.Send{To: p.addressIndex(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: desc, Token: t}
 		err = n.Send(m)
 	} else {
 		m := &p.moving
 		*m = w.rma
-		m.PE, m.Desc, m.Token = p.addressIndex(w.rma.PE, w.remote), own, t
+		m.PE, m.Desc, m.Token = p.addressIndex(w.rma.PE, w.remote), desc, t
 		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
 		err = n.Write(m)
 	}

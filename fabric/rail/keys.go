@@ -36,10 +36,10 @@ func rowOf(key uint64) int { return int(key % maxRows) }
 // table has the registered regions of this endpoint and a row of keys for each. The rows are in
 // memory that peers read with one-sided Reads.
 type table struct {
-	p       *Provider
-	mem     memory
-	regions []region
-	own     []fabric.Region // of mem, by NIC
+	p          *Provider
+	mem        memory
+	regions    []region
+	memRegions []fabric.Region // registrations of mem, by NIC
 }
 
 // region is memory that is registered with every NIC. nics is nil in a free entry of the table.
@@ -74,7 +74,7 @@ func (p *Provider) openTable() (*table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("register the table of keys with NIC %s: %w", n.name, err)
 		}
-		t.own = append(t.own, r)
+		t.memRegions = append(t.memRegions, r)
 	}
 	return t, nil
 }
@@ -92,7 +92,7 @@ func (t *table) remote() uint64 {
 }
 
 // region returns the registration of the table's memory with NIC l.
-func (t *table) region(l int) *fabric.Region { return &t.own[l] }
+func (t *table) region(l int) *fabric.Region { return &t.memRegions[l] }
 
 // desc translates a local descriptor of a Region of this Provider to that of NIC l.
 func (t *table) desc(of uintptr, l int) uintptr {
@@ -261,7 +261,7 @@ func (p *Provider) fetchRow(pe libshmem.PE, key uint64) *fetch {
 			}
 			at = i
 		case at < 0 && (f.state == fetchFree || f.state == fetchFailed):
-			at = i
+			at = i // drops the failure of another row, which is read again at the next fetchRow
 		}
 	}
 	if at < 0 {
@@ -282,7 +282,7 @@ func (p *Provider) readRow(i int) {
 		return
 	}
 	q := &p.peers[f.pe]
-	l, r := p.pickNIC(q, 0)
+	l, r := p.pickNIC(q)
 	if r < 0 {
 		f.state, f.err, f.text = fetchFailed, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
 		return
@@ -295,7 +295,7 @@ func (p *Provider) readRow(i int) {
 	size := uint64(8 * (1 + q.rails))
 	op := &p.moving
 	*op = fabric.RMA{
-		PE: p.addressIndex(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.own[l].Desc,
+		PE: p.addressIndex(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.memRegions[l].Desc,
 		Remote: q.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: q.rows.tables[r].key, Token: tok,
 	}
 	switch err := n.Read(op); err {

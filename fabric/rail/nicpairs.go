@@ -74,6 +74,8 @@ func (p *Provider) chooseDetour(q *peer) {
 		}
 	}
 	q.pairs = q.pairs[:0]
+	// Of three searches the first that finds pairs counts: 0 has all conditions, 1 also takes pairs
+	// of two rails, and 2 all that have not failed.
 	for try := range 3 {
 		for l := range p.nics {
 			for r := range q.rails {
@@ -96,7 +98,9 @@ func (p *Provider) chooseDetour(q *peer) {
 }
 
 // canPair reports whether NIC l of this PE and NIC r of the peer can be used together: they are on
-// one rail, or this endpoint keeps cross-rail addresses.
+// one rail, or this endpoint keeps cross-rail addresses. Two NICs are on one rail if r-l is a
+// multiple of the greatest common divisor of the numbers of NICs: then, and only then, remote
+// returns r for l at some n while no pair has failed.
 func (p *Provider) canPair(q *peer, l, r int) bool {
 	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
 }
@@ -210,7 +214,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		return &shmerr.Error{Op: "connect", Object: p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}
 	}
 	all := make([]railAddr, len(addrs))
-	others := 0
+	crossAddrs := 0 // for each NIC of a peer, one at each NIC of this PE but that of its rail
 	p.widest = 1
 	for pe, a := range addrs {
 		if len(a) == 0 {
@@ -225,12 +229,12 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		}
 		all[pe] = c
 		p.widest = max(p.widest, len(c.addrs))
-		others += len(c.addrs) * (len(p.nics) - 1)
+		crossAddrs += len(c.addrs) * (len(p.nics) - 1)
 		if len(c.addrs) == len(p.nics) && bytes.Equal(c.addrs[0], p.nics[0].Addr()) {
 			p.me = uint64(pe)
 		}
 	}
-	p.cross = others <= maxCross
+	p.cross = crossAddrs <= maxCross
 	peers := make([]peer, len(addrs))
 	p.state.Cursor = p.me
 	for pe := range peers {

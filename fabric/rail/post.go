@@ -49,8 +49,8 @@ const (
 	jobPart             // a part of a caller's operation that was posted again
 )
 
-// ref names an operation that a NIC could not accept because its queue was full: an injected
-// operation, or a part of an operation.
+// ref names an injected operation, or a part of an operation, that is to be posted again: a NIC
+// could not accept it because its queue was full, or it was taken off a pair that has failed.
 type ref struct {
 	injected bool
 	slot     int32
@@ -129,7 +129,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		return err
 	}
 	for {
-		l, r := p.pickNIC(q, uint64(s.Len))
+		l, r := p.pickNIC(q)
 		if r < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", s.To), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
@@ -231,7 +231,7 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 		p.pickNICs(q, m.Len, m.Notify || m.Inject)
 	} else {
 		p.order = p.order[:0]
-		if l, r := p.pickNIC(q, m.Len); r >= 0 {
+		if l, r := p.pickNIC(q); r >= 0 {
 			p.order = append(p.order, l)
 		}
 	}
@@ -243,7 +243,7 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 		round = q.largeOps / uint64(len(p.nics))
 		q.largeOps += uint64(len(p.order))
 	}
-	o := &p.ops[m.Token%fabric.Token(p.tokens)]
+	o := &p.ops[m.Token%fabric.Token(p.tokens)] // the token of an injected operation has no meaning
 	if !m.Inject {
 		o.kind, o.n, o.left, o.err, o.rma = kind, len(p.order), len(p.order), 0, *m
 	}

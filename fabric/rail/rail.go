@@ -61,9 +61,9 @@ type Provider struct {
 
 	tokens   int
 	ops      []op   // by the caller's token
-	parts    []part // len(nics) for each
+	parts    []part // len(nics) for each token
 	waiting  []ref  // parts and injected operations that a NIC's full queue has refused
-	rescued  []ref  // those that were detached from a failed pair
+	rescued  []ref  // those that were detached from a failed pair (contact.go)
 	stranded []stranded
 	done     []fabric.Completion     // for the next Poll
 	texts    map[fabric.Token]string // of errors that the caller has got
@@ -81,7 +81,7 @@ type Provider struct {
 
 	moving  fabric.RMA  // operand of a NIC's Read or Write: as a local variable it would be allocated at each call
 	sending fabric.Send // the same for Send
-	order   []int       // of NICs, while one is picked
+	order   []int       // the local NICs of the parts of one operation (pickNICs)
 	batch   [64]fabric.Completion
 
 	state  *peek.State

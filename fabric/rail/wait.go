@@ -14,7 +14,8 @@ const oneNICSleep = 500 * time.Microsecond
 // suite; a second NIC meets that more often than the first.
 const longestSleep = 100 * time.Millisecond
 
-// idle reports whether a Poll has nothing to do but to poll the NICs.
+// idle reports whether a Poll has nothing to do but to poll the NICs. A message that has arrived is
+// work only once the caller has posted a buffer for it.
 func (p *Provider) idle() bool {
 	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }

@@ -54,6 +54,7 @@ int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_peek *p = self;
     int in_go = (int)p->s.work, k = 0;
+    /* Messages that Go has kept (arrived) are delivered before later ones. */
     const int direct = p->size > 0 && !p->s.work && !p->s.arrived;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t at = p->first_polled + i < p->n ? p->first_polled + i : p->first_polled + i - p->n;
@@ -109,6 +110,7 @@ int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n)
     if (pe >= p->n_pes || p->rails[pe] == 0)
         return -1;
     uint32_t l = (uint32_t)(s->cursor % p->n);
+    /* The pair that remote of fabric/rail returns as long as no pair to the peer has failed. */
     uint32_t r = (uint32_t)((l + s->cursor / p->n * p->n) % p->rails[pe]);
     struct shmemi_peek_nic *nic = &p->nics[l];
     int ret = nic->inject(nic->self, pe * p->widest + r, buf, n);

@@ -158,7 +158,8 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	c.In += uint64(n.in)
 }
 
-// HasCompletions polls without taking completions, and reports whether there are any.
+// HasCompletions polls without taking completions, and reports whether there are any, or Go has
+// other work.
 func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
 // Native returns the C functions that check all NICs without Go. If Recv and Inject are nil, Poll

@@ -26,7 +26,7 @@ struct shmemi_peek_nic {
     int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
     uintptr_t desc;        /* of its receive buffers */
     char *buffers;         /* SHMEMI_PEEK_RECEIPTS of them */
-    uint64_t ops, out, in; /* traffic of C, as fabric.RailCount */
+    uint64_t ops, out, in; /* operations and bytes that C has moved, as in fabric.RailCount */
     uint32_t owed;         /* receive buffers that could not be posted, a bit for each */
     int fd;                /* readable when wait would end; negative: none */
     int error;             /* that poll returned, until Go has read it */
