@@ -233,7 +233,7 @@ func overrun(t *testing.T, s *suite) {
 			sent++
 		}
 	}
-	take := func() bool {
+	freeTokens := func() bool { // reports whether writes have completed
 		n := len(a.comps)
 		for _, c := range a.comps {
 			free = append(free, c.Token)
@@ -243,18 +243,18 @@ func overrun(t *testing.T, s *suite) {
 	}
 	// b does not poll as long as a can post or gets completions.
 	var q quiet
-	for gets := true; sent < most && !q.lasts(100*time.Millisecond, gets); {
+	for moved := true; sent < most && !q.lasts(100*time.Millisecond, moved); {
 		before := sent
 		write()
 		a.poll(t)
-		gets = take() || sent > before
+		moved = freeTokens() || sent > before
 	}
 	t.Logf("%d writes posted while the target did not poll", sent)
 	got := map[uint32]int{}
 	for stop := time.Now().Add(timeout); len(got) < most; {
 		write()
 		a.poll(t)
-		take()
+		freeTokens()
 		if _, err := b.pollFor(t); errors.Is(err, fabric.ErrOverrun) {
 			t.Logf("after %d completions: %v", len(got), err)
 			return

@@ -70,25 +70,25 @@ func fences(t *testing.T, s *suite) {
 // message that is sent from endpoint i arrives at endpoint i of the other PE, and the words of all
 // writes arrive.
 func severalEndpoints(t *testing.T, s *suite) {
-	const lanes, pes = 3, 2
-	var lane [lanes][]*endpoint
+	const perPE, pes = 3, 2
+	var sets [perPE][]*endpoint // set i has endpoint i of each PE, connected with each other
 	var flat []*endpoint
-	for l := range lane {
-		lane[l] = make([]*endpoint, pes)
+	for i := range sets {
+		sets[i] = make([]*endpoint, pes)
 		addrs := make([][]byte, pes)
 		for pe := range pes {
 			e := s.endpoint(t)
-			if l > 0 { // use the memory of the PE's first endpoint
+			if i > 0 { // use the memory of the PE's first endpoint
 				if err := e.prov.Unregister(e.region); err != nil {
 					t.Fatal(err)
 				}
-				e.mem = lane[0][pe].mem
+				e.mem = sets[0][pe].mem
 				var err error
 				if e.region, err = e.prov.Register(e.at(0), uint64(len(e.mem))); err != nil {
 					t.Fatal(err)
 				}
 			}
-			lane[l][pe], addrs[pe] = e, e.prov.Addr()
+			sets[i][pe], addrs[pe] = e, e.prov.Addr()
 			flat = append(flat, e)
 			for _, other := range flat[:len(flat)-1] {
 				if bytes.Equal(other.prov.Addr(), addrs[pe]) {
@@ -96,27 +96,27 @@ func severalEndpoints(t *testing.T, s *suite) {
 				}
 			}
 		}
-		for _, e := range lane[l] {
+		for _, e := range sets[i] {
 			if err := e.prov.Connect(addrs); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	const each = 50
-	for l := range lane {
-		for tok := range fabric.Token(receipt / lanes) {
-			for _, e := range lane[l] {
-				e.receive(t, flat, fabric.Token(l)*(receipt/lanes)+tok, message)
+	for i := range sets {
+		for tok := range fabric.Token(receipt / perPE) {
+			for _, e := range sets[i] {
+				e.receive(t, flat, fabric.Token(i)*(receipt/perPE)+tok, message)
 			}
 		}
 	}
 	for k := range each {
-		for l := range lane {
-			for pe, a := range libshmem.ByPE(lane[l]) {
-				b := lane[l][1-pe]
-				at := atSource + 8*(l*each+k)
-				binary.NativeEndian.PutUint64(a.mem[at:], uint64(100*l+k+1))
-				w := a.rma(1-pe, b, at, 8*(l*each+k), 8, firstOther+fabric.Token(2*k))
+		for i := range sets {
+			for pe, a := range libshmem.ByPE(sets[i]) {
+				b := sets[i][1-pe]
+				at := atSource + 8*(i*each+k)
+				binary.NativeEndian.PutUint64(a.mem[at:], uint64(100*i+k+1))
+				w := a.rma(1-pe, b, at, 8*(i*each+k), 8, firstOther+fabric.Token(2*k))
 				postRetrying(t, flat, "write", func() error { return a.prov.Write(&w) })
 				a.send(t, flat, 1-pe, at, 8, firstOther+fabric.Token(2*k+1))
 			}
@@ -124,13 +124,13 @@ func severalEndpoints(t *testing.T, s *suite) {
 	}
 	// All endpoints are polled in turn: a sender may wait for a receive buffer of its target.
 	got := map[*endpoint]map[uint64]bool{}
-	ended, wanted := 0, 0
+	ended, messages := 0, 0
 	for _, e := range flat {
 		got[e] = map[uint64]bool{}
 	}
 	until(t, flat, "messages and completions", func() bool {
-		wanted = 0
-		for i, e := range flat {
+		messages = 0
+		for k, e := range flat {
 			for _, c := range e.comps {
 				v := binary.NativeEndian.Uint64(e.mem[e.buffer(c.Token):])
 				switch {
@@ -138,23 +138,23 @@ func severalEndpoints(t *testing.T, s *suite) {
 					t.Fatal(e.prov.ErrorText(&c))
 				case c.Kind != fabric.KindRecv:
 					ended++
-				case int(v)/100 != i/pes || got[e][v]:
-					t.Fatalf("endpoint %d: message %d", i/pes, v)
+				case int(v)/100 != k/pes || got[e][v]:
+					t.Fatalf("endpoint %d: message %d", k/pes, v)
 				default:
 					got[e][v] = true
 					e.repost(t, c.Token)
 				}
 			}
 			e.comps = e.comps[:0]
-			wanted += len(got[e])
+			messages += len(got[e])
 		}
-		return wanted == len(flat)*each && ended == 2*wanted
+		return messages == len(flat)*each && ended == 2*messages // a write and a send for each
 	})
-	for l := range lane {
-		for _, e := range lane[l] {
+	for i := range sets {
+		for _, e := range sets[i] {
 			for k := range each {
-				word := e.mem[8*(l*each+k):][:8]
-				until(t, flat, "write", func() bool { return binary.NativeEndian.Uint64(word) == uint64(100*l+k+1) })
+				word := e.mem[8*(i*each+k):][:8]
+				until(t, flat, "write", func() bool { return binary.NativeEndian.Uint64(word) == uint64(100*i+k+1) })
 			}
 		}
 	}

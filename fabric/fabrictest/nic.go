@@ -22,6 +22,7 @@ func (n *NIC) called() {
 	}
 }
 
+// post calls Called and returns Refuse, for each kind of operation.
 func (n *NIC) post() error {
 	n.called()
 	return n.Refuse

@@ -41,7 +41,7 @@ type Limits struct {
 const Simulated = 30 * time.Second
 
 const (
-	tokens  = 576     // tokens of an endpoint, of receive buffers and operations
+	tokens  = 576     // tokens of an endpoint: of receive buffers, and from receipt on of operations
 	receipt = 64      // receive buffers
 	further = 7       // further receive buffers of test MoreReceives
 	biggest = 8 << 20 // bytes of the part of the memory that operations change, and of the one that they send
@@ -178,6 +178,7 @@ func (s *suite) endpoint(t *testing.T) *endpoint {
 	return e
 }
 
+// at returns the address of the byte at an offset in e's memory.
 func (e *endpoint) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.mem[offset]) }
 
 // remote returns the address, for one-sided operations of peers, of an offset in e's memory.

@@ -119,6 +119,7 @@ func sleep(t *testing.T, s *suite) {
 		if b.caps.WaitFD && (sleeps > 20 || used > d/2) {
 			t.Errorf("%s: %d sleeps and %v of processor in %v, although nothing came", when, sleeps, used, d)
 		}
+		// A Wait without a descriptor lasts for some 500 us; twice as many sleeps are too many.
 		if !b.caps.WaitFD && sleeps > int(d/(250*time.Microsecond)) {
 			t.Errorf("%s: %d sleeps in %v: it spins", when, sleeps, d)
 		}
@@ -137,23 +138,23 @@ func wake(t *testing.T, s *suite) {
 	defer runtime.UnlockOSThread()
 	thread := unix.Gettid()
 	for range 3 {
-		var rang atomic.Int64
+		var wokeAt atomic.Int64 // when Wake was called, in nanoseconds after start; 0: not yet
 		var inWait atomic.Bool
 		start := time.Now()
-		var ring sync.WaitGroup
-		ring.Add(1)
+		var waker sync.WaitGroup
+		waker.Add(1)
 		go func() {
-			defer ring.Done()
+			defer waker.Done()
 			// Wake is called once the thread sleeps in Wait. A Wait without a descriptor has short
 			// sleeps, which are over before they are seen.
 			for asleep := false; !asleep && time.Since(start) < timeout/4; time.Sleep(time.Millisecond) {
 				asleep = inWait.Load() && (need.Asleep(os.Getpid(), thread) || !e.caps.WaitFD)
 			}
-			rang.Store(int64(time.Since(start)))
+			wokeAt.Store(int64(time.Since(start)))
 			e.prov.Wake()
 		}()
 		waits := 0
-		for ; rang.Load() == 0; waits++ {
+		for ; wokeAt.Load() == 0; waits++ {
 			if e.poll(t) > 0 || !e.prov.Arm() {
 				continue
 			}
@@ -165,8 +166,8 @@ func wake(t *testing.T, s *suite) {
 			}
 		}
 		ended := time.Since(start)
-		ring.Wait()
-		if late := ended - time.Duration(rang.Load()); late > timeout/2 {
+		waker.Wait()
+		if late := ended - time.Duration(wokeAt.Load()); late > timeout/2 {
 			t.Errorf("Wait ended %v after Wake", late)
 		}
 		if e.caps.WaitFD && waits > 10+int(ended/(50*time.Millisecond)) {
@@ -212,8 +213,8 @@ func arrivals(t *testing.T, s *suite) {
 		defer waits.Done()
 		e := all[me]
 		// One message is always under way: to this endpoint, or its reply to the other.
-		var got uint64
-		say := func(n uint64) {
+		var got uint64 // messages that have arrived here
+		sendNumber := func(n uint64) {
 			binary.NativeEndian.PutUint64(e.mem[atSource:], n)
 			op := fabric.Send{To: 1 - me, Buf: e.at(atSource), Len: 8, Desc: e.region.Desc, Inject: true}
 			for {
@@ -234,7 +235,7 @@ func arrivals(t *testing.T, s *suite) {
 			}
 		}
 		if me == 0 {
-			say(1)
+			sendNumber(1)
 		}
 		last := time.Now()
 		for got < exchanges {
@@ -277,8 +278,9 @@ func arrivals(t *testing.T, s *suite) {
 					return
 				}
 				last = time.Now()
+				// PE 1 sends the number back, and PE 0 sends the next one.
 				if me == 1 || number < exchanges {
-					say(number + uint64(1-me))
+					sendNumber(number + uint64(1-me))
 				}
 			}
 			if n == 0 && e.prov.Arm() {

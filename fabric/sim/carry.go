@@ -30,7 +30,7 @@ func (n *Network) wire(bytes int) Time {
 	if n.model.Bandwidth == 0 {
 		return 0
 	}
-	return Time(uint64(bytes+n.model.Header) * 8e9 / n.model.Bandwidth)
+	return Time(uint64(bytes+n.model.Header) * 8e9 / n.model.Bandwidth) // bits / (bits/s), in ns
 }
 
 // sendPacket sends the next packet of a message when the NIC is free, and plans its arrival after
@@ -282,6 +282,7 @@ func (n *Network) storePacket(p *packet) bool {
 	}
 	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
 	n.noteChange(n.owner(p))
+	// The random number has been used: Cut now has the bounds of the second piece, for storeSecond.
 	p.outcome.Cut = uint64(second[0])<<32 | uint64(second[1])
 	if p.half = true; !p.queued {
 		n.plan(actSecond, n.now+p.outcome.Second, m, p)

@@ -89,7 +89,7 @@ func (a *agenda) next() event {
 
 // idleStep is how far a Poll moves the clock when nothing is under way, so that a storm, in which
 // all calls are refused, ends.
-const idleStep = 200
+const idleStep = 200 // nanoseconds
 
 // add schedules an event, and wakes an endpoint that waits: if all endpoints sleep, none moves the
 // clock.

@@ -62,8 +62,8 @@ func (n *Network) sendReply(m *message, packets int) {
 	n.plan(actLeave, max(n.now, m.to.nic.sendFree), m, nil)
 }
 
-// operate performs an atomic operation at its target, and sends the reply. The defect Torn undoes
-// what another operation did in between.
+// operate performs an atomic operation at its target, and sends the reply. The defect Torn then
+// stores the word's old value again, as a second operation would that is not atomic with this one.
 func (n *Network) operate(m *message) {
 	at := m.to.target(m, 0, m.width)
 	if at == nil {
@@ -73,7 +73,6 @@ func (n *Network) operate(m *message) {
 	n.note(didAtomic, m.to, m.from, uint64(m.op), m.operand)
 	m.old = apply(m.op, at, m.width, m.operand, m.compare)
 	if n.defect(Torn, m) {
-		// The work of another operation in between is undone.
 		apply(fabric.OpSet, at, m.width, m.old, 0)
 	}
 	n.noteChange(m.to)
@@ -133,6 +132,7 @@ func (e *endpoint) accept(m *message) bool {
 		at = e.recvs[0]
 		e.recvs = e.recvs[:copy(e.recvs, e.recvs[1:])]
 	}
+	// For the delay of the completion. The complement of the index is no packet's number.
 	outcome := n.model.OutcomeOf(n.seed, m.from.addr.number(), m.to.addr.number(), ^m.index)
 	if !send {
 		c := m.announce()

@@ -26,16 +26,16 @@ type Network struct {
 	trace  trace
 
 	hosts     []*host
-	endpoints []*endpoint // all that were opened, also those that have died
-	faults    []faults.Fault
-	queues    map[int]int // by host; Model.Queue for the other hosts
+	endpoints []*endpoint    // all that were opened, also those that have died
+	faults    []faults.Fault // that Plan has added; events of kind actFault name them by index
+	queues    map[int]int    // by host; Model.Queue for the other hosts
 
-	messages []*message // free ones, to be used again
-	packets  []*packet  // free ones
-	landed   func(host int)
-	arrived  func(endpoint int)
-	waiting  []*endpoint // endpoints in a Wait that found no event to handle
-	held     int         // bytes of messages that are at their target and unread, or wait for a receive buffer
+	messages []*message         // free ones, to be used again
+	packets  []*packet          // free ones
+	landed   func(host int)     // set by OnChange; may be nil
+	arrived  func(endpoint int) // set by OnWork; may be nil
+	waiting  []*endpoint        // endpoints in a Wait that found no event to handle
+	held     int                // bytes of messages that are at their target and unread, or wait for a receive buffer
 	peakHeld int
 
 	notReadyCount int // how often a message found no receive buffer (Model.Retries)
@@ -188,7 +188,8 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 	}
 	h, chosen := n.host(hostNumber), 0
 	if cfg.NICs != "" {
-		chosen = slices.IndexFunc(h.nics, func(*nic) bool { chosen++; return nicName(chosen-1) == cfg.NICs })
+		next := 0 // the index of the NIC that IndexFunc passes next
+		chosen = slices.IndexFunc(h.nics, func(*nic) bool { next++; return nicName(next-1) == cfg.NICs })
 		if chosen < 0 {
 			return nil, &shmerr.Error{Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%q is none of the %d NICs of host %d", cfg.NICs, len(h.nics), hostNumber)}
 		}
@@ -228,9 +229,10 @@ func (n *Network) provider() string { return "sim;" + n.model.Name }
 // caps.Arrivals. Where the NIC grants no queue of the requested size, it is the largest power of
 // two that the NIC grants, as with fabric/ofi, and caps.Arrivals is smaller.
 func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
-	own, limit := max(cfg.Queue, cfg.Tokens), n.model.Queue
-	if of, ok := n.queues[host]; ok {
-		limit = of
+	// least is for the completions of the endpoint's own operations. limit is the NIC's; 0: none.
+	least, limit := max(cfg.Queue, cfg.Tokens), n.model.Queue
+	if hostLimit, ok := n.queues[host]; ok {
+		limit = hostLimit
 	}
 	if caps.Data > 0 {
 		caps.Arrivals = cfg.Arrivals
@@ -238,14 +240,14 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	if caps.RNRRetries {
 		caps.Arrivals += cfg.MoreRecv
 	}
-	if all := own + caps.Arrivals; limit == 0 || all <= limit {
+	if all := least + caps.Arrivals; limit == 0 || all <= limit {
 		return all, nil
 	}
-	all := max(own, 1<<(bits.Len(uint(limit))-1))
+	all := max(least, 1<<(bits.Len(uint(limit))-1))
 	if all > limit {
-		return 0, shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", own, limit)
+		return 0, shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", least, limit)
 	}
-	caps.Arrivals = all - own
+	caps.Arrivals = all - least
 	return all, nil
 }
 
@@ -322,12 +324,12 @@ type message struct {
 	inject, notify, fence bool
 	data                  uint32 // immediate data, if notify is set
 	local                 unsafe.Pointer
-	n                     int
+	n                     int // bytes
 	remote, key           uint64
 	op                    fabric.Op // of an atomic operation
 	width                 int
 	operand, compare      uint64
-	old                   uint64
+	old                   uint64 // the value of the word before the atomic operation
 
 	payload       []byte                         // injected bytes
 	received      []byte                         // the bytes of a message that have arrived
@@ -352,9 +354,9 @@ type message struct {
 // packet is a part of a message.
 type packet struct {
 	m       *message
-	gen     uint32
-	number  int
-	n       int
+	gen     uint32 // m.gen when the packet was sent: if it differs, the message is over
+	number  int    // its number among the packets of m in this direction
+	n       int    // bytes
 	data    []byte
 	reply   bool // it goes back to the sender of m
 	outcome faults.Outcome

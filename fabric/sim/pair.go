@@ -10,7 +10,7 @@ import (
 // land yet wait at the target (held).
 type pair struct {
 	from *endpoint
-	to   *endpoint // nil: nothing was sent yet
+	to   *endpoint // nil: nothing was sent yet, or no endpoint is at the peer's address
 	peer *peer
 
 	handshakeState
@@ -20,8 +20,8 @@ type pair struct {
 	outstanding                int        // operations that were launched and are not over
 	waiting                    []*message // operations with a fence, and those after one, in order
 
-	writes, sends             uint64 // how many were posted
-	writesLanded, sendsLanded prefix
+	writes, sends             uint64    // how many were posted
+	writesLanded, sendsLanded prefix    // which of them have landed
 	held                      []*packet // packets that must not land yet
 }
 

@@ -6,7 +6,7 @@ import "libshmem/fabric/faults"
 // finds none goes back to its sender (receiver not ready), which sends it again after a while,
 // until it finds one. Which of several messages is the first to find a buffer is chance.
 
-// returnToSender counts a message for which no receive buffer is posted as not ready: its sender
+// returnToSender lists a message for which no receive buffer is posted in e.notReady. Its sender
 // sends it again when buffers are posted (retry).
 func (e *endpoint) returnToSender(m *message) {
 	n := e.net
@@ -39,7 +39,7 @@ func (n *Network) tryAgain(m *message) {
 	m.again = false
 	e.retrying--
 	if e.closed {
-		return // die has failed the message
+		return // die has planned the failure of the message
 	}
 	if m.from.nic.down || e.nic.down {
 		n.planFailure(m, errTimedOut, "the peer's NIC does not answer")

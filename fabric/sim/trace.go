@@ -7,8 +7,8 @@ import (
 	"libshmem/fabric/faults"
 )
 
-// record is one thing that happened. It has no addresses of memory, which differ between runs. a
-// and b depend on what happened.
+// record is one thing that happened. It has no addresses of memory, which differ between runs. The
+// meaning of a and b depends on the kind: a call of note shows it.
 type record struct {
 	at       Time
 	kind     recordKind
@@ -99,7 +99,7 @@ func (n *Network) Tail(limit int) string {
 }
 
 // note adds a record to the trace: what has happened between two endpoints, either of which may be
-// nil, with two numbers that depend on k.
+// nil, with two numbers a and b whose meaning depends on the kind k.
 func (n *Network) note(k recordKind, from, to *endpoint, a, b uint64) {
 	r := record{at: n.now, kind: k, from: -1, to: -1, a: a, b: b}
 	if from != nil {
