@@ -220,9 +220,8 @@ type Provider interface {
 	Connect(addrs [][]byte) error
 	// Register makes n bytes at base usable as source, as target and by peers.
 	Register(base unsafe.Pointer, n uint64) (Region, error)
-	// RegisterGPU is Register for GPU memory. It may move a word by the NIC, to prove that it
-	// reaches the memory. The descriptor of a dma-buf may be
-	// closed afterwards.
+	// RegisterGPU is Register for GPU memory. It may have the NIC move a word there, to find out
+	// whether the NIC reaches the memory. The descriptor of a dma-buf may be closed afterwards.
 	RegisterGPU(GPUMemory) (Region, error)
 	// Unregister undoes Register and RegisterGPU.
 	Unregister(Region) error
@@ -314,8 +313,8 @@ func NotesOf(endpoints ...Provider) []string {
 	return all
 }
 
-// RailCount is the traffic of one NIC of a Provider with several, as counted at this endpoint,
-// where the one-sided writes of peers cannot be seen.
+// RailCount is the traffic of one NIC of a Provider with several. It has what this endpoint has
+// posted and received, and not the one-sided operations of peers, which an endpoint does not see.
 type RailCount struct {
 	NIC  string
 	Ops  uint64 // operations posted; each part of a split one counts

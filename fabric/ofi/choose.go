@@ -131,12 +131,13 @@ func names(list []*offer, of func(*offer) string) string {
 	return strings.Join(found, ", ")
 }
 
-// nearest returns the provider that a misspelt name most likely means, or "".
+// nearest returns the provider that a misspelt name most likely means: the one with the least
+// distance, or "" if even that is more than half of the name's letters.
 func nearest(name string, list []*offer) string {
-	best, at := "", len(name)/2+1
+	best, limit := "", len(name)/2+1
 	for _, o := range list {
-		if d := distance(strings.ToLower(name), o.Provider); d < at {
-			best, at = o.Provider, d
+		if d := distance(strings.ToLower(name), o.Provider); d < limit {
+			best, limit = o.Provider, d
 		}
 	}
 	return best

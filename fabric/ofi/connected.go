@@ -29,8 +29,8 @@ const connected = fabric.Connected
 // name without the suffix connected.
 func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }
 
-// links are the connections of an endpoint. It does to libfabric what pair.Machine decides, and
-// passes it the events.
+// links are the connections of an endpoint. It makes and ends in libfabric the connections that a
+// pair.Machine decides on, and passes libfabric's events to the Machine.
 type links struct {
 	e         *endpoint
 	m         *pair.Machine
@@ -99,11 +99,11 @@ func (l *links) addPeer(pe libshmem.PE) error {
 func (l *links) setMe(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
 
 // serve does the work of connections that C leaves to Go: it passes the time, words of handshakes,
-// events, and PEs that operations wait to reach to the pair machine. If a PE has been lost, it
-// stores a completion that reports it in c, one PE in each call.
+// events, and PEs that operations wait to reach to the pair machine. If PEs have been lost, it
+// stores a completion in c that reports one of them. It returns the number of completions in c.
 func (l *links) serve(c []fabric.Completion) (n int, err error) {
-	at := l.e.c.links
-	C.shmemi_ofi_go_called(at)
+	shared := l.e.c.links // what C and Go both change
+	C.shmemi_ofi_go_called(shared)
 	l.m.Tick(time.Since(l.began))
 	l.readWords()
 	events, err := l.handleEvents()
@@ -111,9 +111,9 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 		return 0, err
 	}
 	l.reportEnded()
-	for ; at.first_wanted != at.next_wanted; at.first_wanted++ {
-		wanted := unsafe.Slice(at.wanted, len(l.addrs))
-		l.m.Want(libshmem.PE(wanted[at.first_wanted%C.uint32_t(len(wanted))]))
+	for ; shared.first_wanted != shared.next_wanted; shared.first_wanted++ {
+		wanted := unsafe.Slice(shared.wanted, len(l.addrs))
+		l.m.Want(libshmem.PE(wanted[shared.first_wanted%C.uint32_t(len(wanted))]))
 	}
 	for n < len(c) && len(l.losses) > 0 {
 		c[n] = fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindTrouble, Err: C.FI_ECONNABORTED}
@@ -124,21 +124,21 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 		break // one at a time: ErrorText explains the last one
 	}
 	if events > 0 || len(l.ended) > 0 || len(l.losses) > 0 {
-		C.shmemi_ofi_call_go(at)
+		C.shmemi_ofi_call_go(shared)
 	}
-	C.shmemi_ofi_go_done(at, number(l.m.Moving()), number(events > 0))
+	C.shmemi_ofi_go_done(shared, number(l.m.Moving()), number(events > 0))
 	return n, nil
 }
 
 // readWords passes the words of handshakes that polls have received to the pair machine. C puts
 // each word into 64 bits: the PE, which word it is, and its value.
 func (l *links) readWords() {
-	at := l.e.c.links
-	for _, word := range at.words[:at.nwords] {
+	shared := l.e.c.links
+	for _, word := range shared.words[:shared.nwords] {
 		pe := libshmem.PE(word >> 32 & (1<<C.PE_BITS - 1))
 		l.m.HandleWord(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
 	}
-	at.nwords = 0
+	shared.nwords = 0
 }
 
 // handleEvents reads the event queue, passes the events to the pair machine and returns their
@@ -159,8 +159,8 @@ func (l *links) handleEvents() (events int, err error) {
 		data := C.GoBytes(unsafe.Pointer(&ev.data[0]), C.int(ev.len))
 		switch conn := pair.Conn(ev.conn); ev.kind {
 		case C.REQUESTED:
-			was := l.m.Me.PE
-			if l.m.Request(pair.Handle(unsafe.Pointer(ev.info)), data); was != l.m.Me.PE {
+			before := l.m.Me.PE
+			if l.m.Request(pair.Handle(unsafe.Pointer(ev.info)), data); before != l.m.Me.PE {
 				l.setMe(l.m.Me.PE)
 			}
 		case C.REPLIED:

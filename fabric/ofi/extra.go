@@ -19,8 +19,8 @@ import (
 )
 
 // withExtras returns info, or in its place an info of the same provider with more of the
-// capabilities that cfg wants. It requests them one by one: a provider without one of them would
-// refuse all.
+// capabilities that cfg wants, and then frees info. It requests them one by one: a provider without
+// one of them would refuse all.
 func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric.Config) *C.struct_fi_info {
 	for _, w := range []struct {
 		want       bool
@@ -77,7 +77,7 @@ func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned
 		e.caps.Data = int(info.domain_attr.cq_data_size)
 		e.caps.Source = uint64(info.caps)&C.FI_SOURCE != 0 && !layered(e.caps.Provider, sourceless)
 	}
-	if _, links := connects(e.caps.Provider); links {
+	if _, linked := connects(e.caps.Provider); linked {
 		e.caps.Source = e.caps.Data > immediateBytes // the rest of the data names the PE
 	} else if e.caps.Source {
 		with |= C.WITH_SOURCE
@@ -104,9 +104,9 @@ func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
 	return C.shmemi_ofi_open_atomics(e.c)
 }
 
-// fence returns libfabric's flag FI_FENCE if yes is true, else 0.
-func fence(yes bool) C.uint64_t {
-	if yes {
+// fence returns libfabric's flag FI_FENCE for an operation with a fence, else 0.
+func fence(wanted bool) C.uint64_t {
+	if wanted {
 		return C.FI_FENCE
 	}
 	return 0

@@ -18,7 +18,8 @@ const (
 	fabricDirect = "efa-direct"
 )
 
-// directFrom is the first libfabric whose efa-direct is the default, as in aws-ofi-nccl.
+// directFrom is libfabric 2.4, the first one with which efa-direct is the default here, as in
+// aws-ofi-nccl.
 const directFrom = 2<<16 | 4
 
 // namedFabric returns the name of an offer's fabric where its provider has several, else "".

@@ -59,9 +59,9 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 	return all
 }
 
-// blindness lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint whose
-// NIC does not reach it (noGPU). It lists nothing for a provider without a NIC.
-func (l Library) blindness(o *offer, noGPU error) []string {
+// obstacleNotes lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint that
+// cannot register such memory (noGPU says why). It lists nothing for a provider without a NIC.
+func (l Library) obstacleNotes(o *offer, noGPU error) []string {
 	var notes []string
 	if noGPU != nil && !o.usesCPU() {
 		for _, obstacle := range l.Obstacles(nil) {

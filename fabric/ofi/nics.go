@@ -76,12 +76,13 @@ func choose(q lister, w Hints) (*Choice, error) {
 	sortOffers(offers)
 	c.fabrics = fabricsOf(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !allowed(o.NIC, nics) || !w.fits(o) }))
 	for _, o := range offers {
-		other := o.Provider == best.Provider && namedFabric(o) == namedFabric(best) && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
+		// A NIC that leads to no other host is used only beside a best one that does not either.
+		chosen := o.Provider == best.Provider && namedFabric(o) == namedFabric(best) && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
 			!slices.ContainsFunc(c.offers, func(has *offer) bool { return has.NIC == o.NIC })
 		if !listed {
-			other = other && o.speed == best.speed && reach(o) == reach(best)
+			chosen = chosen && o.speed == best.speed && reach(o) == reach(best)
 		}
-		if other {
+		if chosen {
 			c.offers = append(c.offers, o)
 		} else {
 			o.free()

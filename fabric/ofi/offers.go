@@ -135,12 +135,10 @@ func (q *query) listConnected(base string) (offers []*offer) {
 		return nil
 	}
 	base = overConnections[i]
-	own := q.listFor(base, ordered, false)
-	has := slices.ContainsFunc(own, func(o *offer) bool { return o.Provider == base })
-	for _, o := range own {
-		o.free()
-	}
-	if !has {
+	datagrams := q.listFor(base, ordered, false)
+	offered := slices.ContainsFunc(datagrams, func(o *offer) bool { return o.Provider == base })
+	freeAll(datagrams)
+	if !offered {
 		return nil
 	}
 	for _, o := range q.listFor(base, ordered, true) {
@@ -203,17 +201,17 @@ func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*off
 	seen := map[path]bool{}
 	var offers []*offer
 	for info := list; info != nil; info = info.next {
-		w := path{Offer{
+		p := path{Offer{
 			Provider: C.GoString(info.fabric_attr.prov_name), NIC: C.GoString(info.domain_attr.name),
 			Fabric: C.GoString(info.fabric_attr.name),
 		}, address(info)}
 		// Providers repeat a NIC for each protocol, the best first.
-		if seen[w] {
+		if seen[p] {
 			continue
 		}
-		seen[w] = true
-		if mine := C.fi_dupinfo(info); mine != nil {
-			o := &offer{Offer: w.Offer, speed: uint64(C.shmemi_ofi_speed(info)), pci: pci(info), address: w.address, info: mine}
+		seen[p] = true
+		if dup := C.fi_dupinfo(info); dup != nil {
+			o := &offer{Offer: p.Offer, speed: uint64(C.shmemi_ofi_speed(info)), pci: pci(info), address: p.address, info: dup}
 			o.secondChoice = q.lib.isSecondChoice(o)
 			offers = append(offers, o)
 		}
@@ -301,7 +299,7 @@ func find(q lister, w Hints) (*offer, error) {
 			case reach(o) == unreachable:
 				// It is used only when no provider has a better one.
 				loopback = o
-			default:
+			default: // the rest is freed with the refused ones
 				refused = append(refused, offers[slices.Index(offers, o)+1:]...)
 				if loopback != nil {
 					loopback.free()
@@ -321,19 +319,19 @@ func find(q lister, w Hints) (*offer, error) {
 // that find has seen, of the providers in candidates and others.
 func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 	provider := w.Provider
-	var there []*offer // of the right provider, on other NICs
+	var ofProvider []*offer // of a provider that would do, on NICs or fabrics that the hints exclude
 	for _, o := range refused {
 		if slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, o.Provider) }) {
-			there = append(there, o)
+			ofProvider = append(ofProvider, o)
 		}
 	}
-	if w.Fabric != "" && (len(there) == 0 || slices.ContainsFunc(there, func(o *offer) bool { return allowed(o.NIC, w.NICs) })) {
-		return w.notOnFabric(there)
+	if w.Fabric != "" && (len(ofProvider) == 0 || slices.ContainsFunc(ofProvider, func(o *offer) bool { return allowed(o.NIC, w.NICs) })) {
+		return w.notOnFabric(ofProvider)
 	}
-	if len(there) > 0 {
+	if len(ofProvider) > 0 {
 		setting := cmp.Or(w.Setting, "SHMEM_NIC_LIST")
 		return &shmerr.Error{
-			Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%s=%s allows none of %s", setting, w.NICs, names(there, nicOf)),
+			Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%s=%s allows none of %s", setting, w.NICs, names(ofProvider, nicOf)),
 			Remedy: "name one of them, or unset " + setting,
 		}
 	}

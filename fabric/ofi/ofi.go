@@ -43,7 +43,7 @@ type endpoint struct {
 
 	regions []*C.struct_fid_mr // by Region.ID; nil where none is registered now
 
-	links *links // nil: the provider has no connections, or makes them itself
+	links *links // the connections that this package makes; nil: the provider is used without them
 }
 
 var (
@@ -69,17 +69,18 @@ func OpenPicked(cfg fabric.Config, pick func([]NIC) ([]int, error)) (fabric.Prov
 	return endpoints[0], nil
 }
 
-// open opens an endpoint on the NIC of an offer.
+// open opens an endpoint on the NIC of an offer, with the features of cfg that the provider grants;
+// the endpoint's Caps report which. It does not use the offer's info, but a copy.
 func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	var info *C.struct_fi_info
 	e := &endpoint{
 		c: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi)), version: l.Version,
 		noGPU: shmerr.Causef(shmerr.ErrUnsupported, "the endpoint was opened without GPU memory"),
 	}
-	_, links := connects(o.Provider)
+	_, linked := connects(o.Provider)
 	if cfg.GPU {
 		info, e.noGPU = l.withGPU(o)
-		e.notes = l.blindness(o, e.noGPU)
+		e.notes = l.obstacleNotes(o, e.noGPU)
 	}
 	if info == nil {
 		info = C.fi_dupinfo(o.info)
@@ -118,7 +119,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if cfg.Blocks {
 		with |= C.WITH_BLOCKS
 	}
-	if links {
+	if linked {
 		with |= C.WITH_LINKS
 	}
 	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
@@ -147,7 +148,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if ret := C.shmemi_ofi_name(e.c, unsafe.Pointer(&addr[0]), &n); ret != 0 || int(n) > len(addr) {
 		return nil, &shmerr.Error{Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("fi_getname: %w", fault(ret)), e.release())}
 	}
-	if e.addr = addr[:n:n]; links {
+	if e.addr = addr[:n:n]; linked {
 		e.openLinks(&cfg)
 	}
 	return e, nil
@@ -213,8 +214,8 @@ func injectWrite(o *offer, info *C.struct_fi_info) int {
 // Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
 
-// note adds a few words to e.notes, about an option that was set, or refused, when the endpoint was
-// opened.
+// note adds a few words to e.notes: about an option that was set or refused, or about what the
+// endpoint cannot do.
 func (e *endpoint) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
@@ -364,8 +365,9 @@ func (e *endpoint) refusal(what string, pe libshmem.PE, t fabric.Token, ret C.in
 	return &shmerr.Error{Op: what, Object: object, Cause: fmt.Errorf("%s: %w", e.caps.Provider, fault(ret))}
 }
 
-// Poll implements fabric.Provider: it moves up to len(c) completions to c. If own connections need
-// work that C cannot do (SHMEMI_IN_GO), it does that first, and then polls the queue itself.
+// Poll implements fabric.Provider: it moves up to len(c) completions to c. If the connections that
+// this package makes have work that C cannot do (SHMEMI_IN_GO), it does that first, and then polls
+// the queue itself.
 func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil

@@ -34,7 +34,7 @@ func why(o, first *offer, w Hints) string {
 		return first.Provider + " comes first"
 	case namedFabric(o) != namedFabric(first):
 		return fmt.Sprintf("fabric %s of this version of libfabric comes first, unless SHMEM_FABRIC names this one", first.Fabric)
-	case reach(o) != reach(first):
+	case reach(o) != reach(first): // by reach; one with 0, the best, would have been chosen
 		return [...]string{"", "it has an IPv6 address, which other hosts may lack", "it leads to containers of this host", "its address is valid on one link only"}[reach(o)]
 	case o.NIC == first.NIC:
 		return "it is another address of the NIC that is used"

@@ -1,8 +1,7 @@
 // Package handshake owns the bytes by which two endpoints of a job prove to each other, while they
 // connect, that they belong to the job: a request, its reply, and short messages, called words, of
-// which one ends the handshake.
-// They fit into the 256 bytes of a connection request of libfabric, and into 4 bytes of immediate
-// data.
+// which one ends the handshake. A request and a reply fit into the 256 bytes of a connection request
+// of libfabric, and the proof of a word into 4 bytes of immediate data.
 //
 // It knows neither sockets nor libfabric, starts no thread and keeps no state. fabric/ofi/pair
 // decides when to request a connection, and which of two survives.
@@ -99,8 +98,9 @@ const (
 	Size = macAt + sha256.Size
 )
 
-// message encodes a request or a reply without its MAC, which stays zero. number counts the
-// requests of a PE to another one; seen is the last number of the other PE that this one has seen.
+// message encodes a request or a reply without its MAC, which stays zero. kind is `request`, or the
+// verdict of a reply. number counts the requests of a PE to another one; seen is the highest number
+// of the other PE's requests that this one has got, 0 in a reply.
 func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce) []byte {
 	b := make([]byte, Size)
 	binary.LittleEndian.PutUint32(b, mark)
@@ -173,8 +173,8 @@ func (k *Key) Check(b []byte, r *Request, from, to ID) (a Reply, err error) {
 		return a, fmt.Errorf("an answer without the proof that it comes from the job")
 	}
 	a = Reply{Verdict(b[kindAt]), Nonce(b[nonceAt:macAt])}
-	own := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
-	if !hmac.Equal(b[:macAt], own[:macAt]) || a.Verdict < Accepted || a.Verdict > Lost {
+	expected := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
+	if !hmac.Equal(b[:macAt], expected[:macAt]) || a.Verdict < Accepted || a.Verdict > Lost {
 		return a, fmt.Errorf("an answer to another request")
 	}
 	return a, nil

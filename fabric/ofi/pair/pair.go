@@ -212,7 +212,7 @@ func (m *Machine) retry(p *pair, why string) {
 	}
 	if p.failures >= attempts && (p.known || m.now-p.first >= m.Late) {
 		if !p.wanted && m.Late == 0 {
-			m.become(p, departed)
+			m.become(p, departed) // lost once an operation needs it (Want)
 			return
 		}
 		m.lose(p, why)
@@ -436,7 +436,7 @@ func (m *Machine) HandleDisconnect(c Conn) {
 	case p.pe == m.Me.PE && p.state != requesting: // a connection of this endpoint to itself: both sides close
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke")
-		m.HandleDisconnect(c)
+		m.HandleDisconnect(c) // c has ended already, so it is closed at once
 	case p.state == open && !p.unconfirmed:
 		m.net.Use(p.pe, 0)
 		m.drop(p)
