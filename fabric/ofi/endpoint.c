@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define KEY_TRIES 8
+#define KEY_TRIES 8 /* keys that are tried for one registration */
 
 /*
  * Makes the hints for fi_getinfo. The caller of this package serialises posting, polling and
@@ -81,8 +81,8 @@ uint64_t shmemi_ofi_speed(const struct fi_info *info)
     return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;
 }
 
-/* Returns an info of the same provider with one more capability; NULL if the provider offers none.
- */
+/* Returns an info of the same provider with one more capability, which the caller frees; NULL if
+ * the provider offers none. */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability)
 {
     struct fi_info *h = fi_dupinfo(info), *list = NULL, *got = NULL;
@@ -371,7 +371,8 @@ int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, stru
     return ret != 0 ? ret : shmemi_ofi_enable(o, mr);
 }
 
-/* Binds a registered region to the endpoint where the provider demands that (FI_MR_ENDPOINT). */
+/* Binds a registered region to the endpoint where the provider demands that (FI_MR_ENDPOINT). After
+ * an error the registration is ended. */
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr)
 {
     if (!(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))

@@ -116,7 +116,7 @@ struct shmemi_ofi {
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
     int unread; /* the last poll has dropped such entries, and has not read those after them */
 
-    const char *failed; /* the call of libfabric that failed last in opening */
+    const char *failed; /* for errors: the call, or the object to be closed, that failed last */
     unsigned next_failure;
     struct shmemi_ofi_failure failures[FAILURES];
 };
@@ -157,6 +157,8 @@ int shmemi_ofi_close(struct shmemi_ofi *o);
 /* Adds a descriptor that ends waits when it is readable; how has flags of epoll. */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
 
+/* Writes the address by which peers reach the endpoint to addr. *len is the room there, and then
+ * the size of the address. */
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
 /*
@@ -173,6 +175,7 @@ int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
  * name the writer. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
+/* Registers main memory for operations of this PE and of peers. */
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
 /* Makes a registered region usable; after an error it is not registered. */
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
@@ -205,6 +208,9 @@ uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
 /* Ends a registration. */
 int shmemi_ofi_unregister(struct fid_mr *mr);
 
+/* The next four functions post an operation whose completion has the token. desc is the descriptor
+ * of the local memory. With inject the bytes are copied before the return, and there is no
+ * completion. -FI_EAGAIN: the queue is full. */
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token);
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                     uint32_t token, int inject);
@@ -277,14 +283,17 @@ static inline fi_addr_t shmemi_ofi_addr(const struct shmemi_ofi *o, uint32_t pe)
 {
     return o->links != NULL ? FI_ADDR_UNSPEC : o->peers[pe];
 }
+/* Records the kind of the operation with a token, and returns its context for libfabric. */
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
+/* Returns the token of a context, or NO_TOKEN for a context that is not of an operation. */
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
+/* Returns the kind that shmemi_ofi_context has recorded for a token. */
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
 /* Makes c the completion of the error at the head of the queue. Returns 1; 0 if there is no error,
  * or if it was dropped because another job caused it; or a negative error after which the endpoint
  * is unusable: the queue is overrun, or an operation of this endpoint without a token failed. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
-/* How often one poll has read the queue and dropped entries of other jobs. */
+/* How many of one poll's reads of the queue have dropped entries of other jobs. */
 struct shmemi_ofi_polls {
     uint64_t strangers; /* the endpoint's count of dropped entries after the last read */
     unsigned dropping;  /* reads that dropped some */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 32 };
+enum { BATCH = 32 }; /* entries that one read of the completion queue takes */
 
 /* Posts a message by fi_sendmsg, with flags of libfabric such as FI_FENCE; fi_send takes none. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
@@ -131,7 +131,8 @@ static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e,
            shmemi_ofi_kind(o, token) == SHMEMI_COMPLETION_RECV;
 }
 
-/* Polls a completion queue that may have completions of immediate data. */
+/* Polls a completion queue that may have completions of immediate data. Returns their number, or a
+ * negative error if the queue cannot be read. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_data_entry e[BATCH];
@@ -153,9 +154,11 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 const int data = is_data(o, &e[i], t);
                 if (t == NO_TOKEN && shmemi_ofi_region_tested(o, e[i].op_context, 0))
                     continue;
+                /* A word of the handshake, or the completion of one that was sent. */
                 if (o->links != NULL && (data ? shmemi_ofi_store_word(o, e[i].data)
                                               : e[i].op_context == &o->links->word_sent))
                     continue;
+                /* Of another job, or data that the caller does not want. */
                 if ((t == NO_TOKEN && !data) || (data && !takes_data)) {
                     o->strangers++;
                     continue;
@@ -163,6 +166,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 struct shmemi_completion *to = &c[n++];
                 *to = (struct shmemi_completion){.token = t, .len = e[i].len};
                 if (data) {
+                    /* A token that is not of a receive buffer says nothing about the data. */
                     if (t != NO_TOKEN && shmemi_ofi_kind(o, t) != SHMEMI_COMPLETION_RECV)
                         to->token = NO_TOKEN;
                     to->kind = SHMEMI_COMPLETION_DATA;
@@ -205,7 +209,7 @@ int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
     return ret;
 }
 
-/* The operation of libfabric, and the kind of call, for each fabric.Op. */
+/* The operation of libfabric, and the kind of call, for each fabric.Op (1 is fabric.OpSet). */
 static const struct {
     enum fi_op op;
     enum { WRITE, READ_WRITE, COMPARE } how;

@@ -24,8 +24,8 @@ static struct entries {
     const char *(*strerror)(int);
 } real;
 
-/* Whether libfabric is to leave GPUs alone, whether no NIC needs the kernel's symbols, and whether
- * libfabric's first call has been made. */
+/* Whether libfabric is not to use GPUs, whether it is not to read the kernel's symbol table, and
+ * whether its first call has been made. Only that call reads the first two. */
 static int leave_gpus, skip_symbols, was_called;
 
 static void *opened; /* the library that real is taken from */
@@ -202,9 +202,9 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
     const char *name = "FI_HMEM";
     struct sigaction old[NSIG];
     int first = !__atomic_exchange_n(&was_called, 1, __ATOMIC_RELAXED);
-    int spare = first && __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
+    int hide_gpus = first && __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
     void **hidden = NULL;
-    if (spare)
+    if (hide_gpus)
         setenv(name, "system", 0);
     if (first && __atomic_load_n(&skip_symbols, __ATOMIC_RELAXED))
         hidden = shmemi_ofi_hide_symbols(opened);
@@ -212,7 +212,7 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
     int ret = fi_getinfo(version, NULL, NULL, flags, hints, list);
     restore_signals(old);
     shmemi_ofi_show_symbols(opened, hidden);
-    if (spare)
+    if (hide_gpus)
         unsetenv(name);
     return ret;
 }
@@ -229,7 +229,7 @@ int shmemi_ofi_known(uint32_t version, struct fi_info **list)
     return getinfo(version, FI_PROV_ATTR_ONLY, NULL, list);
 }
 
-/* FI_MR_BASIC and FI_MR_SCALABLE, whose names are warnings in the headers of libfabric 2. */
+/* FI_MR_BASIC and FI_MR_SCALABLE, whose use is a warning with the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0, MR_SCALABLE = 1 << 1 };
 
 /* Lists all endpoints that a provider offers, whatever their features: the hints allow every mode.

@@ -52,7 +52,7 @@ void shmemi_ofi_close_library(void *library);
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
 /*
- * Sets whether libfabric leaves GPUs alone. Only its first call reads that, for the whole process.
+ * Sets whether libfabric does not use GPUs. Only its first call reads that, for the whole process.
  */
 void shmemi_ofi_leave_gpus(int yes);
 

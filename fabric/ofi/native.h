@@ -32,8 +32,8 @@ int shmemi_ofi_wait(void *self, int64_t ns);
 /* Posts a receive buffer. It is called under the endpoint's lock, like poll. Returns 0, or a
  * negative error if nothing was posted. */
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
-/* Posts a message whose bytes are copied at once. It is called under the endpoint's lock, too.
- * Returns 0, or a negative error if nothing was posted. */
+/* Posts a message whose bytes are copied at once. It is called under the endpoint's lock. Returns
+ * 0, or a negative error if nothing was posted. */
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 
 /* Ends a wait, or the next one when none is under way. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    BATCH = 32,
+    BATCH = 32, /* entries that one read of the completion queue takes */
     /* The longest sleep of a wait if no descriptor shows that there is work. */
     NAP_NS = 500 * 1000
 };

@@ -41,7 +41,8 @@ static struct link_map *map_of(void *library)
     return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
 }
 
-/* Returns the address in a dynamic entry: the loader may have replaced the offset there by it. */
+/* Returns the address that a dynamic entry stands for. The entry has an offset in the library,
+ * which some loaders replace by the address. */
 static const void *at(const struct link_map *map, ElfW(Addr) where)
 {
     return (const void *)(where < map->l_addr ? where + map->l_addr : where);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+/* BATCH: completions that one poll reads. NAME: bytes of room for the endpoint's address. SECONDS:
+ * the longest wait for the NIC to move a word. */
 enum { BATCH = 32, NAME = 256, SECONDS = 5 };
 
 /* The state of the tests of regions, allocated by the first one. */

@@ -13,12 +13,14 @@
 //	           queues; and for each option of CUDA and shm that is set (R20)
 //	without=   rules to switch off, as R5,R6a: the stub then refuses what a rule allows, does what
 //	           it refuses, and has another number where the rule is a number
-//	wide=1     efa-direct's send queue has wide entries, too, for more injected bytes (G5)
+//	wide=1     programs may have a send queue of efa-direct with wide entries, for more injected
+//	           bytes (G5)
+//	inorder=1  efa can write the bytes of each aligned block of 128 in order
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
 //	again=K    one in K postings is refused by FI_EAGAIN, and from time to time all are for a while
 //	unsolicited=0  writes with data take a receive of the target (R11)
-//	gone=      the error of operations on a lost peer: silent, or that it never replied (else: no
-//	           such endpoint)
+//	gone=      the error of operations on a lost peer: silent (it no longer replies) or never (it
+//	           has never replied); else that there is no such endpoint
 //	sick=1     every operation fails as on a NIC that is broken
 //	host=one   the peers of efa are on this host, which its shm reaches (R18, R20, R24)
 //	part=      of efa's device: efa1 (the default, of p5), efa0 (p4d) or a later one (R10)
@@ -27,12 +29,12 @@
 //	           endpoint; dies=N: NIC N (0)
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
 //	cuda=look  FI_HMEM is granted only if CUDA's libraries are found (R21); they are called (R22)
-//	fork=old   the kernel does not keep registered pages apart (R23)
+//	fork=old   the kernel copies no registered pages for a child (R23)
 //	hmem=0     no FI_HMEM
 //	dmabuf=0   registrations by a dma-buf fail; peer=0: those of GPU memory by its address
 //	fail_at=K  the K-th registration of GPU memory fails
 //	unreached_at=K   the K-th registration of GPU memory succeeds, but no operation reaches it
-//	data_fails_at=K   the K-th write with data of a peer's arrives, and its data do not (R9)
+//	data_fails_at=K   of the K-th peer's write with immediate data only the bytes arrive (R9)
 //	overrun_at=K   the K-th read of a completion queue finds it overrun
 //	stray=N    the first N reads find errors of no operation, with stray_err (5) and stray_flags (0)
 //

@@ -19,12 +19,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Reports whether a descriptor is readable now. */
 static int readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
+/* Returns the text of a provider's line. */
 static const char *verdict(struct fid_fabric *fabric, struct fid_domain *domain)
 {
     struct fi_cq_attr attr = {.size = 64, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};

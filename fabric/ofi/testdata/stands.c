@@ -40,6 +40,7 @@ struct end {
 
 static struct end ends[2];
 
+/* Ends the program with status 2 if a call of libfabric, named by what, has returned an error. */
 static void check(const char *what, long ret)
 {
     if (ret >= 0)
@@ -48,6 +49,7 @@ static void check(const char *what, long ret)
     exit(2);
 }
 
+/* Opens an endpoint with its queue, address vector and registered memory. */
 static void open_end(struct end *e, struct fi_info *info)
 {
     struct fi_cq_attr queue = {.size = 1024, .format = FI_CQ_FORMAT_MSG};
@@ -65,6 +67,7 @@ static void open_end(struct end *e, struct fi_info *info)
     atomic_store(&e->complete, 0);
 }
 
+/* Stores in e the other end's address and the address and key of its memory. */
 static void meet(struct end *e, struct end *other, const struct fi_info *info)
 {
     char name[256];
@@ -75,6 +78,7 @@ static void meet(struct end *e, struct end *other, const struct fi_info *info)
     e->key = fi_mr_key(other->region);
 }
 
+/* Closes what open_end has opened. */
 static void close_end(struct end *e)
 {
     fi_close(&e->ep->fid);
@@ -85,7 +89,8 @@ static void close_end(struct end *e)
     fi_close(&e->fabric->fid);
 }
 
-/* drive writes all, and reads the queue until both ends have all their completions. */
+/* Thread of an end: posts its WRITES writes, and reads the queue until both ends have all their
+ * completions. */
 static void *drive(void *arg)
 {
     struct end *e = arg;
@@ -117,10 +122,10 @@ static void *drive(void *arg)
     return NULL;
 }
 
-/* watch ends the program when nothing has come for SECONDS. */
+/* Thread that ends the program when neither end has had a completion for SECONDS. */
 static void *watch(void *arg)
 {
-    int before = -1, still = 0;
+    int before = -1, still = 0; /* tenths of a second without a completion */
     for (;; nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL)) {
         int a = atomic_load(&ends[0].complete), b = atomic_load(&ends[1].complete);
         still = a + b == before ? still + 1 : 0;

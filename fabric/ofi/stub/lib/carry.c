@@ -8,8 +8,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define US 1000
-/* Only in writes of up to MIXED bytes do the words of a block become visible out of order: each
+#define US 1000 /* nanoseconds */
+/* CHUNK: bytes that one step moves. BLOCK: aligned bytes within which efa's option keeps the order
+ * (in_order). PIECES: parts of a step, in random order. WORD: bytes of a word. Only in
+ * writes of up to MIXED bytes do the words of a block become visible out of order: each
  * word costs a call of the kernel. */
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8, MIXED = 16 << 10 };
 
@@ -118,10 +120,12 @@ static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
     size_t part = op->len - op->moved;
     part = part < CHUNK ? part : CHUNK;
     size_t piece = ((part + PIECES - 1) / PIECES + BLOCK - 1) / BLOCK * BLOCK;
-    /* The cuts are at the target's blocks of 128 bytes. */
+    /* The cuts are at the target's blocks of 128 bytes. The part may begin skew bytes after one, so
+     * that one piece more, the last, may be needed. */
     const size_t skew = (size_t)((memory + op->moved) % BLOCK);
     for (unsigned n = 0; n < (twice ? 2 : 1) * (PIECES + 1); n++) {
         const unsigned k = n % (PIECES + 1);
+        /* An odd step through the 8 pieces, from a random one on, visits each of them. */
         const unsigned i =
             k == PIECES ? PIECES : (unsigned)((d + k * (2 * (d >> 8 & 3) + 1)) % PIECES);
         size_t begin = i * piece, end = begin + piece;
@@ -162,6 +166,8 @@ static void wait_again(struct ep *ep, struct op *op, int put)
         rnr_wait(op);
         return;
     }
+    /* The holder of the lock, and the reader of the ring, need microseconds; room in a completion
+     * queue takes longer, so the tries get rarer. */
     uint64_t ns = put == PUT_AGAIN || put == PUT_FULL
                       ? 2 * US
                       : (uint64_t)10 * US << (op->tries < 5 ? op->tries : 5);
@@ -178,7 +184,7 @@ static void handle_request_result(struct ep *ep, struct op *op, int put)
         return;
     }
     op->state = OP_REQUESTED;
-    op_wait(ep, op, 1000 * US);
+    op_wait(ep, op, 1000 * US); /* until carry checks whether the peer lives */
 }
 
 /* Sends the immediate data of a write to the target. Returns true if the target has received or
@@ -411,7 +417,7 @@ void carry(struct ep *ep, struct op *op)
         return;
     }
     if (op->state == OP_REQUESTED) {
-        op_wait(ep, op, 1000 * US);
+        op_wait(ep, op, 1000 * US); /* the peer lives, and may still reply */
         return;
     }
     if (op->fence && op->state == OP_WAITING && has_earlier(ep, op)) {

@@ -387,7 +387,7 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
 
 /* Returns the number of entries of a queue of cxi that is opened without a size (rules G38a and
  * G38b, by version; 64 with the rule off); 0 for other providers, which have no default. */
-static size_t unasked(const struct domain *d)
+static size_t default_size(const struct domain *d)
 {
     const struct settings *s = &d->fabric->set;
     if (without(s, d->kind, G38a) || without(s, d->kind, G38b))
@@ -401,7 +401,7 @@ static size_t unasked(const struct domain *d)
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
 {
     struct domain *d = (struct domain *)domain;
-    int64_t size = granted(d, attr->size > 0 ? attr->size : unasked(d));
+    int64_t size = granted(d, attr->size > 0 ? attr->size : default_size(d));
     const int bells = waits(d, attr->wait_obj);
     if (bells < 0)
         return bells;

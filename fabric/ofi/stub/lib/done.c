@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { FULL_NS = 20000 }; /* until an operation tries a full completion queue again */
+
 static const struct {
     int status;
     enum rule_id rule;   /* of the error */
@@ -139,7 +141,7 @@ void op_done(struct ep *ep, struct op *op)
     if (!op->internal && !silent) {
         check_scribble(ep, op);
         if (!complete(ep, &c)) {
-            op_wait(ep, op, 20000);
+            op_wait(ep, op, FULL_NS);
             return;
         }
     }
@@ -169,17 +171,17 @@ void op_fail(struct ep *ep, struct op *op, int status)
                            .err = err,
                            .status = reported_status(ep, status)};
     if (op->internal) {
-        const bool shake = op->record.kind != RECORD_HELLO;
+        const bool is_reply = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);
-        /* A handshake's reply to a peer that has gone since is no error (rules.tsv: R9). */
-        if (kind == KIND_EFA && !(shake && status == STATUS_BAD_QPN))
+        /* A reply to a peer that has gone since is not an error (rules.tsv: R9). */
+        if (kind == KIND_EFA && !(is_reply && status == STATUS_BAD_QPN))
             eq_error(ep, err, status);
         return;
     }
     if (!op->inject)
         check_scribble(ep, op);
     if (!fails_silently(s, kind, op) && !complete(ep, &c)) {
-        op_wait(ep, op, 20000);
+        op_wait(ep, op, FULL_NS);
         return;
     }
     op_drop(ep, op);

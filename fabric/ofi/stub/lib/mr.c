@@ -104,9 +104,9 @@ static uint64_t drawn_key(struct domain *d, const struct region *r)
  * that is in use is an error. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
-    const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+    const bool chooses = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
     const bool ignored = rule(&d->fabric->set, d->kind, R14b) || d->fabric->set.provider != EFA;
-    const bool draws = ours && (ignored || asked == 0);
+    const bool draws = chooses && (ignored || asked == 0);
     for (;;) {
         uint64_t key = draws ? drawn_key(d, r) : asked;
         bool taken = draws && key == 0;
@@ -227,7 +227,8 @@ static void find_memory(struct region *r, const struct dma_buf *f)
     r->peer.memory = (uintptr_t)at + skip;
 }
 
-/* Reads where the memory of a registration is, and refuses what the provider refuses. */
+/* Stores where the memory of a registration is in *f, and whether that is in a dma-buf in *dmabuf.
+ * Returns 0, or the error with which the provider refuses the registration. */
 static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, struct dma_buf *f,
                  bool *dmabuf)
 {
@@ -254,7 +255,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
 /* Implements fi_mr_regattr. */
 static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **mr)
 {
-    static long number;
+    static long registrations; /* of GPU memory, in this process */
     struct domain *d = (struct domain *)fid;
     struct dma_buf f = {.fd = -1};
     bool dmabuf;
@@ -269,8 +270,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         ret = -FI_EINVAL;
     if (gpu && ret == 0 && !cuda_found(s) && (s->provider != EFA || rule(s, d->kind, R13d)))
         ret = -FI_ENOSYS;
-    const long now = gpu ? __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) : 0;
-    if (gpu && now == setting("fail_at", 0))
+    const long nth = gpu ? __atomic_add_fetch(&registrations, 1, __ATOMIC_RELAXED) : 0;
+    if (gpu && nth == setting("fail_at", 0))
         ret = -FI_ENOMEM;
     r->gpu = gpu;
     r->peer.relaxed = s->provider == EFA && (flags & STUB_MR_RELAXED_ORDERING) != 0;
@@ -285,8 +286,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         find_memory(r, &f);
     }
     r->unreached = gpu && !s->p2p && rule(s, d->kind, R13f);
-    if (gpu && now == setting("unreached_at", 0))
-        r->peer.len = 0;
+    if (gpu && nth == setting("unreached_at", 0))
+        r->peer.len = 0; /* every access is beyond its end */
     if (ret == 0)
         ret = add(d, r, a->access, a->requested_key, mr);
     if (gpu)

@@ -36,6 +36,7 @@ static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
+    /* The most bytes that need no descriptor. */
     size_t bare = kind == KIND_DIRECT || without(s, kind, R5h) ? 0 : SIZE_MAX;
     if (rule(s, kind, R5g))
         bare = (size_t)rule_value(R5g);

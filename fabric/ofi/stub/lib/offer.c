@@ -16,7 +16,7 @@
 
 static const struct {
     const char *fabric, *provider, *device; /* the device's format takes the NIC's number */
-    size_t key, ordered;
+    size_t key, ordered; /* bytes of a key, and of the largest operation that keeps its order */
 } figures[] = {
     [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", 4, 0},
     [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", 4, 0},

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define US 1000
+#define US 1000 /* nanoseconds */
 
 /* Orders the heap of operations: by due time, and those of one time by their order of posting. */
 static bool before(const struct op *a, const struct op *b)

@@ -14,14 +14,14 @@
 /* Returns the number of this process in the namespace of /proc. */
 pid_t process_number(void)
 {
-    static pid_t by, number; /* a child that was forked has another */
+    static pid_t reader, number; /* number is that of the process reader, and not of its children */
     char text[32];
-    if (by == getpid())
+    if (reader == getpid())
         return number;
     ssize_t n = readlink("/proc/self", text, sizeof text - 1);
     text[n > 0 ? n : 0] = 0;
     number = n > 0 ? (pid_t)atoi(text) : getpid();
-    by = getpid();
+    reader = getpid();
     return number;
 }
 

@@ -11,7 +11,7 @@
  * have bit 63, and bit 62 if the region is cached; of the others, those with bit 61 are slots of a
  * table of 92 (rules.tsv: R19k).
  */
-static bool key_may_be(uint64_t key)
+static bool key_is_valid(uint64_t key)
 {
     if (key >> 63 == 0)
         return key <= UINT32_MAX;
@@ -35,7 +35,7 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
         return -FI_EBADFLAGS;
     if (flags & FI_FENCE && !(ep->info->caps & FI_FENCE) && !without(s, kind, R19h))
         return -FI_EINVAL;
-    if (rule(s, kind, R19k) && !key_may_be(m->rma_iov->key))
+    if (rule(s, kind, R19k) && !key_is_valid(m->rma_iov->key))
         return -FI_EKEYREJECTED;
     if (inject && len > ep->info->tx_attr->inject_size) {
         if (rule(s, kind, R6h))
@@ -144,7 +144,7 @@ static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_ad
 
 /* Reports whether a rule of rules.tsv holds for the provider of an endpoint, and is not switched
  * off. */
-static bool is(struct fid_ep *e, enum rule_id id)
+static bool holds(struct fid_ep *e, enum rule_id id)
 {
     struct domain *d = ((struct ep *)e)->domain;
     return rule(&d->fabric->set, d->kind, id);
@@ -153,14 +153,14 @@ static bool is(struct fid_ep *e, enum rule_id id)
 /* Implements fi_writemsg. */
 static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
 {
-    if (flags & FI_INJECT && is(e, R6b))
+    if (flags & FI_INJECT && holds(e, R6b))
         return -FI_ENOSYS;
     return post_rma(e, OP_WRITE, m, flags);
 }
 
 /* Checks an injected write to a peer of this host, for which efa uses shared memory
  * (shm_check_inject). */
-static void inject_to(struct fid_ep *e, fi_addr_t to)
+static void check_inject_to(struct fid_ep *e, fi_addr_t to)
 {
     struct ep *ep = (struct ep *)e;
     pthread_mutex_lock(&ep->domain->lock);
@@ -172,16 +172,16 @@ static void inject_to(struct fid_ep *e, fi_addr_t to)
  * entries, with room for the bytes (rules.tsv: G5). */
 static bool cannot_inject(struct fid_ep *e)
 {
-    return is(e, R6c) && !injects_writes((struct ep *)e);
+    return holds(e, R6c) && !injects_writes((struct ep *)e);
 }
 
 /* Implements fi_inject_write. */
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && cannot_inject(e)))
+    if (holds(e, R6a) || (n > 0 && cannot_inject(e)))
         return -FI_ENOSYS;
-    inject_to(e, to);
+    check_inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
 
@@ -189,7 +189,7 @@ static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, 
 static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
                           fi_addr_t to, uint64_t addr, uint64_t key, void *c)
 {
-    if (is(e, R19b))
+    if (holds(e, R19b))
         return -FI_ENOSYS;
     return post_one(e, OP_WRITE, b, n, d, data, to, addr, key, c,
                     FI_COMPLETION | FI_REMOTE_CQ_DATA);
@@ -199,9 +199,9 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && cannot_inject(e)) || is(e, R19c))
+    if (holds(e, R6a) || (n > 0 && cannot_inject(e)) || holds(e, R19c))
         return -FI_ENOSYS;
-    inject_to(e, to);
+    check_inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,
                     FI_INJECT | FI_REMOTE_CQ_DATA);
 }

@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "stub.h"
 
+/* Nanoseconds between two checks of all targets for receives, and between two checks of whether a
+ * target's process lives. */
 enum { CHECK_NS = 10000, ALIVE_NS = 1000000 };
 
 /*
