@@ -184,8 +184,8 @@ type Config struct {
 
 	// Late is for endpoints whose peers join one after another (Joiner), for providers with
 	// connections: how long a peer may refuse the first connection, because it does not know this
-	// endpoint yet. Then it is lost. It is also lost when its connection ends and cannot be made
-	// again, although no operation needs it.
+	// endpoint yet. After that time the peer is lost. A peer is also lost when its connection ends
+	// and cannot be made again, even if no operation needs the connection.
 	Late time.Duration
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
@@ -203,8 +203,8 @@ type Native struct {
 	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
 	Wake unsafe.Pointer // void wake(void *self)
 	// Recv and Inject are Provider.Recv and an injected Provider.Send; they return 0, or less when
-	// nothing was posted and the Provider has the error. Where they are nil, Poll has no
-	// completions of its own.
+	// nothing was posted and the Provider has the error. Where they are nil, C cannot serve the
+	// endpoint: callers in C may arm, wait and wake, but not poll.
 	Recv   unsafe.Pointer // int recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 	Inject unsafe.Pointer // int inject(void *self, uint32_t pe, const void *buf, size_t n)
 }

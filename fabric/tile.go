@@ -34,8 +34,8 @@ func (c *Caps) GPUTile(userBlock int) int {
 // Notified returns the most bytes of a Write that may carry a notification, 0 where none may. The
 // immediate data of such a Write names a counter of the target and the number of the Write. Where
 // messages arrive after earlier Writes, Writes have no numbers, and a notification is a message of
-// its own. A Write that is spread over several NICs has no number either, if its completion says
-// that it has arrived.
+// its own. Over several NICs a Write of more than Stripe bytes is cut up and has no number either,
+// if its completion says that it has arrived.
 func (c *Caps) Notified() uint64 {
 	switch {
 	case c.SendAfterWrite || c.Data < 4 || !c.Source:

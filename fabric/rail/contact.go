@@ -48,9 +48,9 @@ func (q *peer) isProven(l, r int) bool {
 	return q.proven[i/64]>>(i%64)&1 != 0
 }
 
-// handleTrouble handles an error of NIC l that belongs to no operation. It looks only at pairs of
-// that NIC that have a one-sided operation under way and on which none has succeeded yet: one that
-// has failed already is listed as stranded, and the others are to be probed.
+// handleTrouble handles an error of NIC l that belongs to no operation. It checks only pairs of that
+// NIC that have a one-sided operation under way and on which none has succeeded yet. A pair that has
+// failed already is listed as stranded; the next message to the peer of another pair probes it.
 func (p *Provider) handleTrouble(l int) {
 	p.nics[l].hadError = true
 	p.eachUnproven(l, func(pe libshmem.PE, r int, _ func()) {

@@ -89,8 +89,8 @@ func (n *nic) freeToken(t fabric.Token) {
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
 // checkArguments checks the arguments of an operation. It returns the peer, or an error if the
-// operation may not be posted; what names the operation in the error. The first condition passes
-// every valid operation, and the others find the error.
+// operation may not be posted; what names the operation in the error. The first condition is true
+// for every valid operation, so that only the others pay for the texts.
 func (p *Provider) checkArguments(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil

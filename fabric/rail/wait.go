@@ -6,7 +6,7 @@ import (
 )
 
 // oneNICSleep is the longest sleep of a Wait where NICs have no descriptors. Such a Wait waits for
-// one of them, and the others cannot end it.
+// one NIC, and arrivals at the other NICs cannot end it.
 const oneNICSleep = 500 * time.Microsecond
 
 // longestSleep bounds every sleep. With net of libfabric 1.17, on a busy machine, the first message

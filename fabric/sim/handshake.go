@@ -65,11 +65,11 @@ func (p *pair) request() {
 // control sends the request of the handshake, or the reply to it. Its delay is drawn like that of a
 // packet.
 func (p *pair) control(reply bool) {
-	n, from, to, about := p.from.net, p.from, p.to, uint64(0)
+	n, from, to, isReply := p.from.net, p.from, p.to, uint64(0)
 	if reply {
-		from, to, about = to, from, 1
+		from, to, isReply = to, from, 1
 	}
-	n.note(didHandshake, from, to, about, 0)
+	n.note(didHandshake, from, to, isReply, 0)
 	p.controls++
 	outcome := n.model.OutcomeOf(n.seed, from.addr.number(), to.addr.number(), faults.ForHandshake<<32|p.controls)
 	n.add(event{at: n.now + n.latency(from, to) + outcome.Delay, do: actHandshake, handshakePacket: handshakePacket{p, reply}})

@@ -159,6 +159,8 @@ func (p *pair) ready(w *packet) bool {
 	if m.after.writes > p.writesLanded.upTo || m.after.sends > p.sendsLanded.upTo {
 		return false
 	}
+	// Packets that land in order have the numbers from 0 on: the next one has the number of those
+	// that have landed.
 	return p.from.net.model.Caps.Block < ascendingBytes || w.number == m.total-m.missing
 }
 

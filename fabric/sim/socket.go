@@ -51,17 +51,17 @@ func (e *endpoint) unread() bool { return len(e.socket) > e.read || len(e.handsh
 // readSocket reads from the socket what one Poll may read: at most PollBytes, but at least one
 // packet; without PollBytes at most softwarePackets packets.
 func (e *endpoint) readSocket() {
-	most, bytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
-	if !bytes {
-		most = softwarePackets
+	limit, inBytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
+	if !inBytes {
+		limit = softwarePackets
 	}
-	for left := most; len(e.socket) > e.read; {
+	for left := limit; len(e.socket) > e.read; {
 		p := e.socket[e.read]
 		cost := 1
-		if bytes {
+		if inBytes {
 			cost = max(p.n, 1)
 		}
-		if cost > left && left < most {
+		if cost > left && left < limit {
 			break
 		}
 		left -= cost

@@ -162,8 +162,8 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 // other work.
 func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
-// Native returns the C functions that check all NICs without Go. If Recv and Inject are nil, Poll
-// reports only that Go has completions.
+// Native returns the C functions that check all NICs without Go. Recv and Inject are nil unless
+// Inject was called: then Go posts all messages.
 func (p *Peek) Native() fabric.Native {
 	n := fabric.Native{
 		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,

@@ -10,9 +10,9 @@
 
 #define US 1000 /* nanoseconds */
 /* CHUNK: bytes that one step moves. BLOCK: aligned bytes within which efa's option keeps the order
- * (in_order). PIECES: parts of a step, in random order. WORD: bytes of a word. Only in
- * writes of up to MIXED bytes do the words of a block become visible out of order: each
- * word costs a call of the kernel. */
+ * (in_order). PIECES: parts of a step, in random order. WORD: bytes of a word. Only in writes of up
+ * to MIXED bytes do the words of a block become visible out of order: each word costs a call of the
+ * kernel. */
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8, MIXED = 16 << 10 };
 
 /* Finds the region of a key that has len bytes from an address on and allows a use of peers, or
