@@ -364,7 +364,7 @@ var sevens = func() (b [2 * line]byte) {
 
 // patternLine returns the line of a seed's pattern that begins at i.
 func patternLine(i, seed int) []byte {
-	at := int(pattern(i, seed) * 183) // 183 * 7 is 1, modulo 256
+	at := int(pattern(i, seed) * 183) // 183 * 7 is 1, modulo 256: sevens has byte v at v * 183
 	return sevens[at : at+line]
 }
 

@@ -57,7 +57,8 @@ static int begin(struct shmemi_ofi *o)
 
 /* Polls the completion queue once, during the test of a region. The poll itself records the
  * completion of the test's read or write (shmemi_ofi_region_tested). This function stores the
- * completions of all other operations, which the endpoint's next polls return. */
+ * completions of all other operations, which the endpoint's next polls return. Returns 0 or a
+ * negative error. */
 static int poll_for_test(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_region_test *p = o->region_test;

@@ -74,9 +74,10 @@ func (q *peer) isUnprobed(l, r int) bool {
 	return false
 }
 
-// eachUnproven calls f for each one-sided operation that NIC l has under way on a pair on which
-// none has succeeded yet. Its argument detach detaches the operation from the pair, so that retry
-// posts it on another.
+// eachUnproven calls f for each one-sided operation that NIC l has under way on an unproven pair: one
+// on which no one-sided operation has succeeded yet. The operations are parts of the caller's, then
+// reads of rows of keys and copies of injected Writes. f gets the PE, its NIC r, and a function that
+// detaches the operation from the pair, so that retry posts it on another.
 func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
@@ -92,6 +93,7 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 	}
 	for i := range p.nics[l].jobs {
 		j := &p.nics[l].jobs[i]
+		// Jobs of parts were found above.
 		if j.what != jobRow && (j.what != jobInjected || p.injected[j.slot].send) || p.peers[j.pe].isProven(l, int(j.remote)) {
 			continue
 		}

@@ -63,8 +63,9 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 }
 
 // chooseDetour fills q.pairs with the pairs of NICs to use after a failure. It is not known whether
-// the local or the remote NIC made a pair fail, so it prefers pairs with neither NIC, first those
-// on one rail. If there are none, it takes all pairs that have not failed yet.
+// the local or the remote NIC made a pair fail. So chooseDetour prefers pairs of NICs of which none
+// is in a failed pair, first pairs on one rail. If there are none, it takes all pairs that have not
+// failed yet.
 func (p *Provider) chooseDetour(q *peer) {
 	// The NICs of this PE and of the peer that are in a pair that has failed.
 	local, remote := make([]bool, len(p.nics)), make([]bool, q.rails)

@@ -115,7 +115,7 @@ func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 	if p.stripe = c.Stripe; p.stripe == 0 {
 		p.stripe = threshold
 	}
-	p.cut = min(longestCut, p.stripe/32)
+	p.cut = min(longestCut, p.stripe/32) // at most a 16th of Auto's shortest part, stripe/2
 	fail := func(err error) (*Provider, error) {
 		errs := []error{err}
 		for _, e := range endpoints {
@@ -138,6 +138,7 @@ func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 		return fail(err)
 	}
 	p.ops, p.parts = make([]op, p.tokens), make([]part, p.tokens*len(p.nics))
+	// With room for all parts and jobs, so that no post or Poll allocates memory.
 	p.waiting = make([]ref, 0, p.tokens*len(p.nics)+len(p.nics)*extras)
 	p.order = make([]int, 0, len(p.nics))
 	for i := maxCopies - 1; i >= 0; i-- {

@@ -132,12 +132,12 @@ func waitObjects(e *endpoint) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		sent := func() bool { _, ok := e.done[t]; return ok && len(e.received) > 0 }
-		for start := time.Now(); !sent(); {
+		over := func() bool { _, sent := e.done[t]; return sent && len(e.received) > 0 }
+		for start := time.Now(); !over(); {
 			if err := e.poll(); err != nil {
 				return "", err
 			}
-			if sent() || !e.prov.Arm() {
+			if over() || !e.prov.Arm() {
 				continue
 			}
 			if _, err := e.prov.Wait(opTimeout); err != nil {

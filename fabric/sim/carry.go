@@ -52,7 +52,7 @@ func (n *Network) sendPacket(m *message) {
 	case m.inject:
 		p.data = append(p.data, m.payload[offset:offset+p.n]...)
 	case m.reply:
-		at := from.target(m, offset, p.n)
+		at := from.target(m, offset)
 		if at == nil {
 			n.freePacket(p)
 			n.failNoRegion(m)
@@ -217,8 +217,9 @@ func (n *Network) land(p *packet) {
 	n.countLanded(p)
 }
 
-// handleRepeated handles a packet that has arrived before. It writes its bytes again as long as the
-// message is not complete, because a real provider may do that.
+// handleRepeated handles a packet that has arrived before. It stores the bytes of a Write again as
+// long as the Write is not complete, because a real provider may do that; with sockets, the Poll that
+// reads the packet does. The defect Repeats delivers a message once more.
 func (n *Network) handleRepeated(p *packet) {
 	m := p.m
 	switch {
@@ -227,7 +228,7 @@ func (n *Network) handleRepeated(p *packet) {
 			m.to.enqueuePacket(p)
 			return
 		}
-		if at := m.to.target(m, p.number*n.model.MTU, p.n); at != nil {
+		if at := m.to.target(m, p.number*n.model.MTU); at != nil {
 			store(at, p.data)
 			n.noteChange(m.to)
 		}
@@ -315,7 +316,7 @@ func (n *Network) destination(p *packet) unsafe.Pointer {
 	if p.reply {
 		return unsafe.Add(p.m.local, offset)
 	}
-	return p.m.to.target(p.m, offset, p.n)
+	return p.m.to.target(p.m, offset)
 }
 
 // storeSecond stores the second piece of a packet in memory. The fault Split stores a packet in two

@@ -23,7 +23,7 @@ func (n *Network) handleLanded(m *message, late Time) {
 		n.operate(m)
 	case fabric.KindWrite:
 		if n.model.Broken == Spills {
-			if at := m.to.target(m, m.n, 0); at != nil {
+			if at := m.to.target(m, m.n); at != nil {
 				store(at, []byte{0xb5})
 			}
 		}
@@ -65,7 +65,7 @@ func (n *Network) sendReply(m *message, packets int) {
 // operate performs an atomic operation at its target, and sends the reply. The defect Torn then
 // stores the word's old value again, as a second operation would that is not atomic with this one.
 func (n *Network) operate(m *message) {
-	at := m.to.target(m, 0, m.width)
+	at := m.to.target(m, 0)
 	if at == nil {
 		n.failNoRegion(m)
 		return

@@ -54,7 +54,8 @@ static int move(struct op *op, uint64_t memory, size_t from, size_t n)
 }
 
 /* Moves n bytes of an operation like move, but by ascending address within each of the target's
- * blocks: it moves the last word of a block by itself, since a copy of more bytes has no order. */
+ * blocks: it moves the last word of a block, and the last one of the n bytes, by itself, since a
+ * copy of more bytes has no order. */
 static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
 {
     int ret = 0;

@@ -69,8 +69,8 @@ static void free_queue_entry(struct completion *c)
 }
 
 /* Does the work of a poll before it reads the queue: carries out operations that are due, and
- * handles what has arrived. Entries of the device's queue that have moved to this one are free
- * again. */
+ * handles what has arrived. The provider efa then moves all entries of the device's queue to this
+ * one, which frees them in the device's. */
 void cq_progress(struct cq *cq)
 {
     struct domain *d = cq->domain;

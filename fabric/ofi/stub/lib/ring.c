@@ -82,6 +82,8 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
     if (!wire_try_lock(w))
         return PUT_AGAIN;
     uint64_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);
+    /* For records of immediate data the ring has room besides WIRE_BYTES, for a full queue of them
+     * (wire_create). */
     const bool counted = r->kind != RECORD_DATA;
     struct record *to = NULL;
     if (takes & TAKES_RECEIVE && atomic_load(&w->credits) <= 0)
@@ -150,7 +152,7 @@ int wire_publish(struct wire *w, int slot, const struct wire_region *r)
     to->base = r->base;
     to->len = r->len;
     to->memory = r->memory;
-    atomic_store(&to->key, r->key + 1); /* 0 is a key, too */
+    atomic_store(&to->key, r->key + 1); /* 0 stands for a free slot, and is a valid key */
     uint32_t used = atomic_load(&w->regions);
     if (used <= (uint32_t)slot)
         atomic_store(&w->regions, (uint32_t)slot + 1);
