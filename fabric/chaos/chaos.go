@@ -51,7 +51,7 @@ type Provider struct {
 	unread []*write              // writes whose pieces are complete and that a read is to confirm
 	spare  []*write              // records of complete writes, to be used again
 	done   []fabric.Completion   // for the next Poll
-	texts  map[cause]string      // of errors that the caller has got
+	texts  map[cause]string      // of errors whose completions are stored or returned
 	batch  [32]fabric.Completion // of one Poll of inner
 	op     fabric.RMA            // of confirm; a local variable would be allocated each time
 

@@ -20,8 +20,8 @@ const (
 	unreadUnderWay = 64 // writes under way at a time, unless Limits.Writes is less
 )
 
-// unreadWrites is so large that most Writes are unread at an endpoint that sleeps after each of
-// them.
+// unreadWrites is the number of Writes of writeRound. It is so large that an endpoint that sleeps
+// after each Write it reads has most of them unread.
 var unreadWrites = need.Load("unread")
 
 // unread tests that Writes reach an endpoint that only serves, as the proxy does, and has no

@@ -314,7 +314,7 @@ void shmemi_ofi_wake(void *self)
 {
     struct shmemi_ofi *o = self;
     uint64_t one = 1;
-    /* A full counter wakes as well, and nothing else can go wrong. */
+    /* The write fails only if the counter is full; then the descriptor is readable already. */
     if (write(o->wake_fd, &one, sizeof(one)) < 0)
         return;
 }

@@ -8,17 +8,17 @@ import (
 )
 
 // First contact. A provider may request a handshake of a peer before the first one-sided operation
-// between two NICs. Operations that wait for it never complete if the peer's NIC has failed; the
-// provider reports only that something has failed (fabric.KindTrouble), and neither which peer's
-// NIC nor which operations. So each pair of that NIC that has operations under way, and on which
-// none has succeeded yet, is probed: the endpoint repeats the next message to the peer on it. The
-// target drops the repetition, and its completion shows whether the pair works. If the repetition
-// fails, the pair is stranded: operations on it that are not complete after strandedTimeout are
-// detached from it, which means that they are posted again on other pairs, and their completions on
-// this one ignored.
+// between two NICs. If the peer's NIC has failed, operations that wait for the handshake never
+// complete. The provider then reports an error of the local NIC (fabric.KindTrouble), which names
+// neither the peer nor the operations. So each pair of the local NIC that has one-sided operations
+// under way, none of which has succeeded yet, is probed: the endpoint sends the next message to the
+// peer a second time on that pair. The target drops the repetition, and the completion of the
+// repetition shows whether the pair works. If it fails, the pair is stranded: operations on the pair
+// that are not complete after strandedTimeout are detached from it, which means that they are posted
+// again on other pairs, and that their completions on this pair are ignored.
 //
-// The provider of the NIC holds a detached operation until it is closed, but never sends it: it
-// would first need a reply from the peer's NIC, which has failed.
+// The provider of the local NIC holds a detached operation until the provider is closed, but never
+// sends it: that would need the handshake with the peer's NIC, which has failed.
 
 // strandedTimeout is the time within which operations that were under way when the NIC failed may
 // still complete with an error. If one were detached sooner, it might still write after its

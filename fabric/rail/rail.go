@@ -13,7 +13,7 @@ import (
 
 // Config is the configuration of a Provider.
 type Config struct {
-	fabric.Config // of the NICs' endpoints, before Inner
+	fabric.Config // the caller's; Inner makes of it that of the NICs' endpoints
 	Policy        Policy
 	// Stripe is the size above which an operation is cut up, a power of two; 0: 128 KiB.
 	Stripe uint64
@@ -66,7 +66,7 @@ type Provider struct {
 	rescued  []ref  // those that were detached from a failed pair (contact.go)
 	stranded []stranded
 	done     []fabric.Completion     // for the next Poll
-	texts    map[fabric.Token]string // of errors that the caller has got
+	texts    map[fabric.Token]string // of errors whose completions are stored or returned
 	failed   error                   // each Poll returns it from now on
 
 	table    *table

@@ -42,7 +42,7 @@ type Network interface {
 // Config describes the job to a Machine.
 type Config struct {
 	Key handshake.Key
-	Me  handshake.Side // with NoPE the first verified request names this PE's number
+	Me  handshake.Side // its PE may be NoPE: then the first verified request has this PE's number
 	// ID returns the ID of a PE's endpoint. false: the PE has given no address.
 	ID func(libshmem.PE) (handshake.ID, bool)
 	// Late is not 0 if peers join one after another (fabric.Config.Late).
@@ -372,7 +372,7 @@ func (m *Machine) HandleReply(c Conn, data []byte) {
 		m.retry(p, "another process answers at its address")
 		return
 	}
-	if p.broken { // the peer had not confirmed the connection that broke
+	if p.broken { // the peer lives: it accepts, because it did not use the broken connection yet
 		m.lose(p, "the connection broke")
 		return
 	}

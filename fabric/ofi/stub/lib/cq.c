@@ -149,7 +149,8 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         n = -FI_EOVERRUN;
     while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
         struct completion *c = entry(cq, cq->head);
-        /* R8l: reads return -FI_EAVAIL until fi_cq_readerr has removed the error. */
+        /* R8l: reads return -FI_EAVAIL until fi_cq_readerr has removed the error. Without the rule
+         * the next read drops it. */
         if (c->err != 0 && c->reported && without(s, cq->domain->kind, R8l)) {
             free_queue_entry(c);
             cq->head++;

@@ -27,7 +27,7 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
     const bool inject = (flags & FI_INJECT) != 0;
-    /* An injected write is copied. */
+    /* The bytes of an injected write are copied, so they need no descriptor. */
     const bool described = inject || (m->desc != NULL && m->desc[0] != NULL);
     if (inject && len > 0 && rule(s, kind, R6c) && !injects_writes(ep))
         return -FI_ENOSYS;

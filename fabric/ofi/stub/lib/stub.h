@@ -56,7 +56,7 @@ struct domain {
     pthread_mutex_t lock;
     struct ep *eps;
     struct region *regions[WIRE_REGIONS];
-    uint64_t keys; /* keys so far, which count up without R14a */
+    uint64_t keys; /* keys drawn so far; without R14a they are the numbers from 1 on */
     int users;     /* objects that are open in it */
 };
 
@@ -231,8 +231,8 @@ bool cq_may_wait(struct cq *cq);
 void cq_progress(struct cq *cq);
 
 struct peer *av_peer(struct av *av, fi_addr_t addr);
-struct peer *av_find(struct av *av, uint64_t id); /* NULL: it is in no address vector */
-bool peer_map(struct peer *p);                    /* whether its file is mapped, now or before */
+struct peer *av_find(struct av *av, uint64_t id); /* NULL: the vector lacks it */
+bool peer_map(struct peer *p); /* maps its file, if that was not done; false: there is none */
 
 void eq_error(struct ep *ep, int err,
               int status); /* reports an error of no operation (rules.tsv: R9) */

@@ -95,8 +95,8 @@ struct record {
     uint64_t data;
     uint64_t key;
     int32_t err;    /* status of a reply */
-    uint16_t op;    /* of an atomic operation: enum fi_op; of others: 1, a read */
-    uint16_t width; /* bytes of its word; entries of the vector */
+    uint16_t op;    /* of an atomic operation: enum fi_op; of RECORD_RMA: 1 for a read, else 0 */
+    uint16_t width; /* bytes of an atomic operation's word; of RECORD_RMA: entries of the vector */
 };
 
 /* The mapping of an endpoint's file, a peer's or one of this process. */
