@@ -149,7 +149,7 @@ const char *shmemi_ofi_bind(void *library)
     TAKE(fabric);
     TAKE(strerror);
 #undef TAKE
-    real = found; /* all or none: another library may be in use */
+    real = found; /* only now: without a function, a library that was opened before stays in use */
     opened = library;
     return NULL;
 }

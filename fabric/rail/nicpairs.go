@@ -16,9 +16,9 @@ const maxCross = 4096
 
 // peer is what this endpoint knows of one PE.
 type peer struct {
-	rails    int    // number of its NICs; 0: it cannot be reached
-	largeOps uint64 // counts large operations; it selects the first NIC of the next one
-	names    []string
+	rails    int       // number of its NICs; 0: it cannot be reached
+	largeOps uint64    // counts large operations; it selects the first NIC of the next one
+	names    []string  // of its NICs, for messages
 	bad      []bool    // pairs of NICs that have failed, by NIC of this PE and of the peer; nil: none has
 	pairs    []nicPair // the pairs in use, once a pair has failed
 	rows     rows

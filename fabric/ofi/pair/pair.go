@@ -20,7 +20,7 @@ type Handle uintptr
 type Network interface {
 	// Connect begins to connect with a PE. Machine.HandleReply or HandleFailure gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error
-	// Accept makes a connection of a request, and sends the reply. After an error there is none.
+	// Accept makes connection c of a request, and sends the reply. After an error c does not exist.
 	Accept(c Conn, h Handle, reply []byte) error
 	// Reject refuses a request, with a reply, or with nil for none.
 	Reject(h Handle, reply []byte)

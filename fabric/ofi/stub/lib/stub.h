@@ -187,10 +187,11 @@ struct ep {
     struct eq *eq;
     struct mapping *map; /* of its own file; NULL: not enabled */
     uint64_t ordinal;    /* its number among this process's endpoints */
-    uint64_t posted, numbers;
+    uint64_t posted;     /* posts so far, with those that were refused by chance (dice.c) */
+    uint64_t numbers;    /* operations so far: op->number of the next one */
     struct op **ops, *free_ops;
     size_t op_capacity, op_count; /* of ops */
-    size_t depth, high, active;
+    size_t depth, high, active; /* of the send queue: its size, the most entries in use, and now */
     struct peer *strangers; /* peers that no address vector has, which get replies all the same */
     struct op **heap;       /* by due, then by number */
     size_t heap_len, heap_capacity;
