@@ -17,7 +17,7 @@ var rdmaFolders = []string{"/sys/class/infiniband", "/dev/infiniband"}
 // needsSymbols reports whether the symbol table of the kernel may change what libfabric offers. The
 // provider verbs searches it for the functions by which a NIC for RDMA reaches memory of GPUs.
 // Without such a NIC the provider offers nothing, whatever the table says. The connection manager of
-// RDMA is no NIC: its file is there once its module is loaded.
+// RDMA is not a NIC: its file is there once its module is loaded.
 func needsSymbols(folders []string) bool {
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)

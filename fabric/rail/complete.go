@@ -80,9 +80,9 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 		return false
 	}
 	// Find the part by its NIC and token. The last one needs no comparison.
-	o := &p.ops[c.Token]
+	op := &p.ops[c.Token]
 	i := 0
-	for o.n > 1 && i < o.n-1 && (p.parts[int(c.Token)*len(p.nics)+i].nic != l || p.parts[int(c.Token)*len(p.nics)+i].token != c.Token) {
+	for op.n > 1 && i < op.n-1 && (p.parts[int(c.Token)*len(p.nics)+i].nic != l || p.parts[int(c.Token)*len(p.nics)+i].token != c.Token) {
 		i++
 	}
 	return p.handlePart(c.Token, i, c)
@@ -117,24 +117,24 @@ func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 		}
 		f.state, f.err, f.text = fetchFailed, c.Err, "read of a key: "+text
 	case jobInjected:
-		w := &p.injected[j.slot]
-		if c.Err == 0 || w.probe {
+		entry := &p.injected[j.slot]
+		if c.Err == 0 || entry.probe {
 			p.spare = append(p.spare, j.slot)
 			if c.Err != 0 {
 				p.failPair(l, j.pe, int(j.remote), text)
-			} else if !w.send {
+			} else if !entry.send {
 				p.markProven(l, j.pe, int(j.remote))
 			}
 			break
 		}
-		if isOperationError(c.Err) || w.tries >= maxTries {
+		if isOperationError(c.Err) || entry.tries >= maxTries {
 			p.loseInjected(j.slot, text)
 			break
 		}
 		p.failPair(l, j.pe, int(j.remote), text)
-		w.tries++
+		entry.tries++
 		p.waiting = append(p.waiting, ref{injected: true, slot: j.slot})
-		w.remote = -1
+		entry.remote = -1
 	case jobPart:
 		c.Token = fabric.Token(j.slot)
 		return p.completePart(c.Token, int(j.part), c, text)
@@ -176,37 +176,37 @@ func (p *Provider) handlePart(t fabric.Token, i int, c *fabric.Completion) bool 
 // its own pair has failed. It returns true if all parts of the operation are complete, and has then
 // changed *c into the completion of the operation.
 func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, text string) bool {
-	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
-	n := p.nics[w.nic]
-	w.underWay = false
-	if w.remote >= 0 { // else there was no pair of NICs to post the part on (retryPart)
-		if c.Err == 0 && o.kind != fabric.KindSend {
-			p.markProven(w.nic, o.target(), w.remote)
+	op, part := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
+	n := p.nics[part.nic]
+	part.underWay = false
+	if part.remote >= 0 { // else there was no pair of NICs to post the part on (retryPart)
+		if c.Err == 0 && op.kind != fabric.KindSend {
+			p.markProven(part.nic, op.target(), part.remote)
 		}
-		n.load -= w.n
-		p.load -= w.n
+		n.load -= part.n
+		p.load -= part.n
 		if c.Err != 0 && p.resend && !isOperationError(c.Err) {
-			p.failPair(w.nic, o.target(), w.remote, text)
-			if w.tries < maxTries && len(p.peers[o.target()].pairs) > 0 {
-				w.tries++
-				w.remote, w.token = -1, fabric.NoToken // retryPart finds another pair
+			p.failPair(part.nic, op.target(), part.remote, text)
+			if part.tries < maxTries && len(p.peers[op.target()].pairs) > 0 {
+				part.tries++
+				part.remote, part.token = -1, fabric.NoToken // retryPart finds another pair
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
 				return false
 			}
 		}
 	}
-	if c.Err != 0 && o.err == 0 {
-		o.err, o.text = c.Err, fmt.Sprintf("%s, NIC %s", text, n.name)
-		if w.tries > 1 {
-			o.text += fmt.Sprintf(", the last of %d that were tried", w.tries)
+	if c.Err != 0 && op.err == 0 {
+		op.err, op.text = c.Err, fmt.Sprintf("%s, NIC %s", text, n.name)
+		if part.tries > 1 {
+			op.text += fmt.Sprintf(", the last of %d that were tried", part.tries)
 		}
 	}
-	if o.left--; o.left > 0 {
+	if op.left--; op.left > 0 {
 		return false
 	}
-	c.Token, c.Kind, c.Err = t, o.kind, o.err
-	if o.err != 0 {
-		p.texts[t] = o.text
+	c.Token, c.Kind, c.Err = t, op.kind, op.err
+	if op.err != 0 {
+		p.texts[t] = op.text
 	}
 	return true
 }
@@ -259,11 +259,13 @@ func (p *Provider) retry() {
 	}
 	work := p.waiting
 	p.waiting = p.waiting[:0]
-	for _, w := range work { // each entry appends at most itself to p.waiting, which shares memory with work, so no entry is overwritten before it is read
-		if w.injected {
-			p.retryInjected(w)
+	// p.waiting shares memory with work. Each entry appends at most itself to p.waiting, so no entry is
+	// overwritten before it is read.
+	for _, due := range work {
+		if due.injected {
+			p.retryInjected(due)
 		} else {
-			p.retryPart(w)
+			p.retryPart(due)
 		}
 	}
 }
@@ -285,83 +287,83 @@ func (p *Provider) leastLoaded(q *peer) (l, r int) {
 // retryInjected posts an injected operation again, on another pair of NICs if its own pair has
 // failed. Injected operations have no completion for the caller, so this package stores a copy of
 // each until its NIC has completed it. After maxTries it is lost.
-func (p *Provider) retryInjected(f ref) {
-	w := &p.injected[f.slot]
-	if w.remote < 0 {
-		if w.nic, w.remote = p.leastLoaded(&p.peers[w.rma.PE]); w.remote < 0 {
-			p.loseInjected(f.slot, "no other NIC reaches it")
+func (p *Provider) retryInjected(due ref) {
+	entry := &p.injected[due.slot]
+	if entry.remote < 0 {
+		if entry.nic, entry.remote = p.leastLoaded(&p.peers[entry.rma.PE]); entry.remote < 0 {
+			p.loseInjected(due.slot, "no other NIC reaches it")
 			return
 		}
 	}
-	switch err := p.post(f.slot); {
+	switch err := p.post(due.slot); {
 	case err == nil:
 	case err == fabric.ErrAgain:
-		p.waiting = append(p.waiting, f)
-	case w.tries >= maxTries:
-		p.loseInjected(f.slot, err.Error())
+		p.waiting = append(p.waiting, due)
+	case entry.tries >= maxTries:
+		p.loseInjected(due.slot, err.Error())
 	default:
-		p.failPair(w.nic, w.rma.PE, w.remote, err.Error())
-		w.remote = -1
-		w.tries++
-		p.waiting = append(p.waiting, f)
+		p.failPair(entry.nic, entry.rma.PE, entry.remote, err.Error())
+		entry.remote = -1
+		entry.tries++
+		p.waiting = append(p.waiting, due)
 	}
 }
 
 // retryPart posts a part of an operation again. A part without a NIC gets the least loaded pair to
 // its peer. If the NIC's queue is full, the part stays in p.waiting; if no pair is left or the NIC
 // returns another error, the part fails.
-func (p *Provider) retryPart(f ref) {
-	t := fabric.Token(f.slot)
-	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(f.part)]
-	pe := o.target()
-	if w.remote < 0 {
+func (p *Provider) retryPart(due ref) {
+	t := fabric.Token(due.slot)
+	op, part := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(due.part)]
+	pe := op.target()
+	if part.remote < 0 {
 		l, r := p.leastLoaded(&p.peers[pe])
 		if r < 0 {
-			p.failPart(t, int(f.part), errUnreachable, "no other NIC reaches it")
+			p.failPart(t, int(due.part), errUnreachable, "no other NIC reaches it")
 			return
 		}
-		w.nic, w.remote = l, r
-		p.nics[l].load += w.n
-		p.load += w.n
+		part.nic, part.remote = l, r
+		p.nics[l].load += part.n
+		p.load += part.n
 	}
-	n := p.nics[w.nic]
-	w.token = t
-	if w.tries > 1 || n.staleTokens[t] {
+	n := p.nics[part.nic]
+	part.token = t
+	if part.tries > 1 || n.staleTokens[t] {
 		// At this NIC another part of the operation may have the caller's token.
-		tok, ok := n.reserveToken(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
+		tok, ok := n.reserveToken(job{what: jobPart, slot: due.slot, part: due.part, pe: pe, remote: int32(part.remote)})
 		if !ok {
-			p.waiting = append(p.waiting, f)
+			p.waiting = append(p.waiting, due)
 			return
 		}
-		w.token = tok
+		part.token = tok
 	}
 	var err error
-	if o.kind == fabric.KindSend {
+	if op.kind == fabric.KindSend {
 		m := &p.sending
-		*m = o.send
-		m.To, m.Desc, m.Token = p.addressIndex(pe, w.remote), p.table.desc(m.Desc, w.nic), w.token
+		*m = op.send
+		m.To, m.Desc, m.Token = p.addressIndex(pe, part.remote), p.table.desc(m.Desc, part.nic), part.token
 		if err = n.Send(m); err == nil {
-			p.countPosted(w.nic, w.n, false)
+			p.countPosted(part.nic, part.n, false)
 		}
 	} else {
-		err = p.postOneSided(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
+		err = p.postOneSided(op.kind, &op.rma, part.nic, part.remote, part.at, part.n, part.token)
 	}
 	if err == nil {
-		w.underWay = true
+		part.underWay = true
 		return
 	}
-	n.freePartToken(t, w.token)
-	w.token = fabric.NoToken
+	n.freePartToken(t, part.token)
+	part.token = fabric.NoToken
 	if err == fabric.ErrAgain {
-		if n.hadError && !p.peers[pe].isProven(w.nic, w.remote) {
+		if n.hadError && !p.peers[pe].isProven(part.nic, part.remote) {
 			// The NIC may refuse it for ever: an operation that was detached from the NIC still
 			// occupies an entry there, among the operations that wait for the first contact.
-			n.load -= w.n
-			p.load -= w.n
-			w.remote, w.tries = -1, max(w.tries, 2)
+			n.load -= part.n
+			p.load -= part.n
+			part.remote, part.tries = -1, max(part.tries, 2)
 		}
-		p.waiting = append(p.waiting, f)
+		p.waiting = append(p.waiting, due)
 		return
 	}
-	p.failPart(t, int(f.part), errUnreachable, err.Error())
+	p.failPart(t, int(due.part), errUnreachable, err.Error())
 }

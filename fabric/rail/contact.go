@@ -80,14 +80,14 @@ func (q *peer) isUnprobed(l, r int) bool {
 // detaches the operation from the pair, so that retry posts it on another.
 func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func())) {
 	for t := range p.ops {
-		o := &p.ops[t]
-		if o.kind == fabric.KindSend || o.left == 0 {
+		op := &p.ops[t]
+		if op.kind == fabric.KindSend || op.left == 0 {
 			continue
 		}
-		for i := range o.n {
-			w := &p.parts[t*len(p.nics)+i]
-			if w.nic == l && w.underWay && !p.peers[o.target()].isProven(l, w.remote) {
-				f(o.target(), w.remote, func() { p.detach(fabric.Token(t), i) })
+		for i := range op.n {
+			part := &p.parts[t*len(p.nics)+i]
+			if part.nic == l && part.underWay && !p.peers[op.target()].isProven(l, part.remote) {
+				f(op.target(), part.remote, func() { p.detach(fabric.Token(t), i) })
 			}
 		}
 	}
@@ -101,9 +101,9 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 			if j.what == jobRow {
 				p.fetches[j.slot].state = fetchDue
 			} else {
-				m := &p.injected[j.slot]
-				m.remote = -1
-				m.tries++
+				entry := &p.injected[j.slot]
+				entry.remote = -1
+				entry.tries++
 				p.rescued = append(p.rescued, ref{injected: true, slot: j.slot})
 			}
 			*j = job{} // its token stays reserved: the NIC may still complete it
@@ -142,20 +142,20 @@ func (p *Provider) detachStranded() {
 // token is one of the NIC's own, detach clears its job and leaves it reserved. If it is t, detach
 // adds it to staleTokens, so that tokenAt uses a token of the NIC's own for later posts of t there.
 func (p *Provider) detach(t fabric.Token, i int) {
-	w := &p.parts[int(t)*len(p.nics)+i]
-	n := p.nics[w.nic]
-	n.load -= w.n
-	p.load -= w.n
-	if w.token != t {
-		*n.job(w.token) = job{}
+	part := &p.parts[int(t)*len(p.nics)+i]
+	n := p.nics[part.nic]
+	n.load -= part.n
+	p.load -= part.n
+	if part.token != t {
+		*n.job(part.token) = job{}
 	} else {
 		if n.staleTokens == nil {
 			n.staleTokens = map[fabric.Token]bool{}
 		}
 		n.staleTokens[t] = true
 	}
-	w.tries++
-	w.remote, w.token, w.underWay = -1, fabric.NoToken, false
+	part.tries++
+	part.remote, part.token, part.underWay = -1, fabric.NoToken, false
 	p.rescued = append(p.rescued, ref{slot: int32(t), part: int32(i)})
 }
 

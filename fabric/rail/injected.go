@@ -30,15 +30,15 @@ func (p *Provider) inject(q *peer, m injected) error {
 		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
 	}
 	i := p.spare[last]
-	w := &p.injected[i]
-	*w = m
-	w.rma.Local = p.table.mem.store(p.copyAt(int(i)), m.rma.Local, int(m.rma.Len))
-	w.rma.Inject = false
+	entry := &p.injected[i]
+	*entry = m
+	entry.rma.Local = p.table.mem.store(p.copyAt(int(i)), m.rma.Local, int(m.rma.Len))
+	entry.rma.Inject = false
 	for {
-		if w.nic, w.remote = p.pickNIC(q); w.remote < 0 {
+		if entry.nic, entry.remote = p.pickNIC(q); entry.remote < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
-		w.tries = 1
+		entry.tries = 1
 		err := p.post(i)
 		if err == nil {
 			p.spare = p.spare[:last]
@@ -52,34 +52,34 @@ func (p *Provider) inject(q *peer, m injected) error {
 		if isCallerError(err) {
 			return err
 		}
-		p.failPair(w.nic, m.rma.PE, w.remote, err.Error())
+		p.failPair(entry.nic, m.rma.PE, entry.remote, err.Error())
 	}
 }
 
 // post posts entry i of p.injected on the pair of NICs in that entry.
 func (p *Provider) post(i int32) error {
-	w := &p.injected[i]
-	n := p.nics[w.nic]
-	t, ok := n.reserveToken(job{what: jobInjected, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
+	entry := &p.injected[i]
+	n := p.nics[entry.nic]
+	t, ok := n.reserveToken(job{what: jobInjected, slot: i, pe: entry.rma.PE, remote: int32(entry.remote)})
 	if !ok {
 		return fabric.ErrAgain
 	}
 	var err error
-	if desc := p.table.memRegions[w.nic].Desc; w.send {
+	if desc := p.table.memRegions[entry.nic].Desc; entry.send {
 		m := &p.sending
-		*m = fabric.Send{To: p.addressIndex(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: desc, Token: t}
+		*m = fabric.Send{To: p.addressIndex(entry.rma.PE, entry.remote), Buf: entry.rma.Local, Len: int(entry.rma.Len), Desc: desc, Token: t}
 		err = n.Send(m)
 	} else {
 		m := &p.moving
-		*m = w.rma
-		m.PE, m.Desc, m.Token = p.addressIndex(w.rma.PE, w.remote), desc, t
-		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
+		*m = entry.rma
+		m.PE, m.Desc, m.Token = p.addressIndex(entry.rma.PE, entry.remote), desc, t
+		m.Key = p.peers[entry.rma.PE].rows.get(entry.rma.Key)[entry.remote]
 		err = n.Write(m)
 	}
 	if err != nil {
 		n.freeToken(t)
 		return err
 	}
-	p.countPosted(w.nic, w.rma.Len, false)
+	p.countPosted(entry.nic, entry.rma.Len, false)
 	return nil
 }

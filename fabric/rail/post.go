@@ -147,9 +147,9 @@ func (p *Provider) Send(s *fabric.Send) error {
 		if err == nil {
 			p.countPosted(l, uint64(s.Len), false)
 			if !s.Inject {
-				o := &p.ops[s.Token]
-				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
-				o.send = *s
+				op := &p.ops[s.Token]
+				op.kind, op.n, op.left, op.err = fabric.KindSend, 1, 1, 0
+				op.send = *s
 				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).underWay = true
 			}
 			p.state.CountSmall(uint64(s.Len))
@@ -212,15 +212,15 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 		return err
 	}
 	if q.rows.get(m.Key) == nil {
-		f := p.fetchRow(m.PE, m.Key)
-		if f == nil {
+		failed := p.fetchRow(m.PE, m.Key)
+		if failed == nil {
 			return fabric.ErrAgain
 		}
 		if m.Inject {
-			return p.refuse(what, fmt.Sprintf("PE %d", m.PE), errors.New(f.text))
+			return p.refuse(what, fmt.Sprintf("PE %d", m.PE), errors.New(failed.text))
 		}
 		p.ops[m.Token].kind = kind
-		p.completeUnposted(m.Token, kind, f.err, f.text)
+		p.completeUnposted(m.Token, kind, failed.err, failed.text)
 		return nil
 	}
 	if m.Inject && p.resend {
@@ -243,9 +243,9 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 		round = q.largeOps / uint64(len(p.nics))
 		q.largeOps += uint64(len(p.order))
 	}
-	o := &p.ops[m.Token%fabric.Token(p.tokens)] // the token of an injected operation has no meaning
+	op := &p.ops[m.Token%fabric.Token(p.tokens)] // the token of an injected operation has no meaning
 	if !m.Inject {
-		o.kind, o.n, o.left, o.err, o.rma = kind, len(p.order), len(p.order), 0, *m
+		op.kind, op.n, op.left, op.err, op.rma = kind, len(p.order), len(p.order), 0, *m
 	}
 	// If a NIC refuses the first part, the caller posts the operation again. The other parts, if
 	// they are refused, stay in p.waiting.
@@ -275,10 +275,10 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 	p.recordPart(m.Token, tok, 0, first, r, 0, size).underWay = true
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
-		w := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
-		switch tok, err := p.startPart(kind, m, i, l, w.remote, at, till-at); err {
+		part := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
+		switch tok, err := p.startPart(kind, m, i, l, part.remote, at, till-at); err {
 		case nil:
-			w.token, w.underWay = tok, true
+			part.token, part.underWay = tok, true
 		case fabric.ErrAgain:
 			p.waiting = append(p.waiting, ref{slot: int32(m.Token), part: int32(i)})
 		default:

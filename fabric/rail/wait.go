@@ -68,7 +68,7 @@ func (p *Provider) Wait(d time.Duration) (bool, error) {
 	return n.Wait(min(d, oneNICSleep))
 }
 
-// Wake implements fabric.Provider: it ends a Wait, whichever NIC that waits for.
+// Wake implements fabric.Provider: it ends a Wait, whichever NIC the Wait waits for.
 func (p *Provider) Wake() {
 	if p.peek != nil {
 		p.peek.Wake()

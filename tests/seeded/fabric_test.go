@@ -109,8 +109,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/load-is-kept", file: "fabric/rail/complete.go",
-		was:  "		n.load -= w.n\n		p.load -= w.n\n		if c.Err",
-		is:   "		n.load -= w.n\n		if c.Err",
+		was:  "		n.load -= part.n\n		p.load -= part.n\n		if c.Err",
+		is:   "		n.load -= part.n\n		if c.Err",
 		user: "with several NICs large puts are cut up less and less, and become slow",
 		by:   unit("./runtime/proxy", "^TestSimRailRates$"), says: `sim_rails_test.go:\d+: efa-100: 32 NICs of 100 Gb/s: 0\.8`,
 	},

@@ -107,8 +107,9 @@ static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 
 /*
  * Moves the next part of an operation: at most CHUNK bytes, so that other operations interleave. A
- * part of more than one block is moved in PIECES in random order, some of them twice. If a test
- * switches off rule R12b (the bytes of a write come in any order), each is moved once and in order.
+ * part of more than one block is moved in pieces, in random order. In one write in eight all pieces
+ * are moved twice, as EFA's device may do. If a test switches off rule R12b (the bytes of a write
+ * come in any order), each piece is moved once and in order.
  */
 static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
 {

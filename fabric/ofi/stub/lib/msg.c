@@ -31,7 +31,8 @@ static int receive_allowed(struct ep *ep, void **desc)
 
 /* Returns 0 if the provider accepts a message of len bytes with the descriptors desc, or its error.
  * Rules R6d to R6g bound the size of a message and of an injected one; R5a, R5d and R5g say how
- * efa-direct handles bytes without a descriptor. Where the provider crashes, the test ends. */
+ * efa-direct handles bytes without a descriptor. Where the provider crashes, the process ends
+ * (die). */
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -20,7 +20,7 @@ static bool key_is_valid(uint64_t key)
 
 /* Returns 0 if the provider accepts a read or a write, or its error, by the rules that the code
  * names: bytes without a descriptor (R5), sizes and injected writes (R6), and cxi's flags and keys
- * (R19). Where the provider crashes, the test ends. */
+ * (R19). Where the provider crashes, the process ends (die). */
 static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
                      uint64_t flags)
 {
