@@ -211,8 +211,8 @@ func (p *Provider) Send(op *fabric.Send) error {
 	if p.drawRefusal() {
 		return fabric.ErrAgain
 	}
-	f := p.outcome(op.To)
-	if f.Delay == 0 {
+	outcome := p.outcome(op.To)
+	if outcome.Delay == 0 {
 		err := p.inner.Send(op)
 		if err == nil {
 			p.countPacket(op.To)
@@ -227,7 +227,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 		}
 	}
 	p.countPacket(op.To)
-	p.delay(f.Delay, h)
+	p.delay(outcome.Delay, h)
 	return nil
 }
 
@@ -243,8 +243,8 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	if p.drawRefusal() {
 		return fabric.ErrAgain
 	}
-	f := p.outcome(op.PE)
-	if f.Delay == 0 {
+	outcome := p.outcome(op.PE)
+	if outcome.Delay == 0 {
 		err := p.inner.Read(op)
 		if err == nil {
 			p.countPacket(op.PE)
@@ -252,7 +252,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 		return err
 	}
 	p.countPacket(op.PE)
-	p.delay(f.Delay, delayed{kind: aRead, rma: *op, copy: noCopy})
+	p.delay(outcome.Delay, delayed{kind: aRead, rma: *op, copy: noCopy})
 	return nil
 }
 
@@ -300,11 +300,11 @@ func (p *Provider) Write(op *fabric.RMA) error {
 			h.rma.Desc = p.arena.region.Desc
 		}
 		h.rma.Token, h.rma.Notify = p.reserveToken(w), false
-		f := p.outcome(op.PE)
+		outcome := p.outcome(op.PE)
 		if p.countPacket(op.PE); i == 0 {
-			w.late = f.Late
+			w.late = outcome.Late
 		}
-		p.delay(f.Delay, h)
+		p.delay(outcome.Delay, h)
 	}
 	if w.notes {
 		w.noteDelay = p.outcome(op.PE).Delay
@@ -399,20 +399,20 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 		return 0, err
 	}
 	for i := range p.batch[:n] {
-		b := &p.batch[i]
+		comp := &p.batch[i]
 		text := ""
-		if b.Err != 0 {
-			text = p.inner.ErrorText(b)
+		if comp.Err != 0 {
+			text = p.inner.ErrorText(comp)
 		}
-		if b.Token != fabric.NoToken && int(b.Token) >= p.tokens {
-			p.completePiece(b, text)
+		if comp.Token != fabric.NoToken && int(comp.Token) >= p.tokens {
+			p.completePiece(comp, text)
 			continue
 		}
-		if b.Err != 0 {
-			p.texts[causeOf(b)] = text
+		if comp.Err != 0 {
+			p.texts[causeOf(comp)] = text
 		}
-		p.readNote(b)
-		p.done = append(p.done, *b)
+		p.readNote(comp)
+		p.done = append(p.done, *comp)
 	}
 	p.confirm()
 	n = copy(c, p.done)

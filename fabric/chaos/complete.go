@@ -52,10 +52,11 @@ func causeOf(c *fabric.Completion) cause {
 }
 
 // completePiece handles the completion of one piece of a write, of the read that confirms a write,
-// or of a note. A write is complete after its last piece or, if its caller or its note waits for its
-// arrival and completions do not promise that, after a read that confirms it. Then the note is sent,
-// the message with the write's immediate data, and the caller gets the completion, which does not
-// wait for the note. A note counts as a write of one piece whose completion the caller does not get.
+// or of a note. A write is complete after its last piece or, if its caller or its note waits for
+// its arrival and completions do not promise that, after a read that confirms it. Then the note is
+// sent, the message with the write's immediate data, and the caller gets the completion, which does
+// not wait for the note. A note counts as a write of one piece whose completion the caller does not
+// get.
 func (p *Provider) completePiece(c *fabric.Completion, text string) {
 	i := int(c.Token) - p.tokens
 	w := p.piece[i]

@@ -59,8 +59,8 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 	return all
 }
 
-// obstacleNotes lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint that
-// cannot register such memory (noGPU says why). It lists nothing for a provider without a NIC.
+// obstacleNotes lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint
+// that cannot register such memory (noGPU says why). It lists nothing for a provider without a NIC.
 func (l Library) obstacleNotes(o *offer, noGPU error) []string {
 	var notes []string
 	if noGPU != nil && !o.usesCPU() {

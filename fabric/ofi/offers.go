@@ -106,9 +106,9 @@ func (l Library) query(w *Hints) *query {
 // another. Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
-// list returns a provider's offers of reliable datagram endpoints that can send and write. For a name
-// that ends in connected it returns the offers of endpoints with one connection each, and for ""
-// those of both kinds, of all providers. A provider whose fi_getinfo fails makes no offer.
+// list returns a provider's offers of reliable datagram endpoints that can send and write. For a
+// name that ends in connected it returns the offers of endpoints with one connection each, and for
+// "" those of both kinds, of all providers. A provider whose fi_getinfo fails makes no offer.
 func (q *query) list(provider string) []*offer {
 	if base, linked := connects(provider); linked {
 		return q.listConnected(base)

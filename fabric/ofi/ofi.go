@@ -249,11 +249,11 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if e.links != nil {
 		e.links.addrs = addrs
 	}
-	for pe, a := range libshmem.ByPE(addrs) {
-		if len(a) == 0 {
+	for pe, addr := range libshmem.ByPE(addrs) {
+		if len(addr) == 0 {
 			continue
 		}
-		if err := e.connectOne(pe, a); err != nil {
+		if err := e.connectOne(pe, addr); err != nil {
 			return &shmerr.Error{
 				Op: "connect", Object: fmt.Sprintf("%s to PE %d", e.caps.Provider, pe), Cause: err,
 				Remedy: "start every PE with the same SHMEM_PROVIDER, and with NICs on one network in SHMEM_NIC_LIST",

@@ -51,21 +51,21 @@ const (
 // pickNIC picks the local NIC l and the NIC r of the peer for a small operation, which is not cut
 // up: the NIC that p.state.Cursor selects or, if that does not reach the peer, the next one that
 // does. r is negative if no NIC reaches the peer.
-func (p *Provider) pickNIC(q *peer) (l, r int) {
+func (p *Provider) pickNIC(peer *peer) (l, r int) {
 	width := uint64(len(p.nics))
 	cursor := p.state.Cursor
 	l = int(cursor % width)
-	r = p.remote(q, l, cursor/width)
+	r = p.remote(peer, l, cursor/width)
 	for i := 1; r < 0 && i < len(p.nics); i++ {
 		l = int((cursor + uint64(i)) % width)
-		r = p.remote(q, l, cursor/width)
+		r = p.remote(peer, l, cursor/width)
 	}
 	return l, r
 }
 
 // pickNICs fills p.order with the local NICs for a large operation of n bytes, one for each part.
 // With whole, the operation is not cut up. p.order stays empty if no NIC reaches the peer.
-func (p *Provider) pickNICs(q *peer, n uint64, whole bool) {
+func (p *Provider) pickNICs(peer *peer, n uint64, whole bool) {
 	width := len(p.nics)
 	parts := n / p.cut / 2 // Split: at most one part for each NIC, of twice p.cut or more
 	switch {
@@ -76,14 +76,14 @@ func (p *Provider) pickNICs(q *peer, n uint64, whole bool) {
 		parts = (n + size/2) / size
 	}
 	parts = max(parts, 1)
-	first := int(q.largeOps % uint64(width))
+	first := int(peer.largeOps % uint64(width))
 	p.order = p.order[:0]
 	for i := 0; i < width && uint64(len(p.order)) < parts; i++ {
 		l := first + i
 		if l >= width {
 			l -= width
 		}
-		if p.remote(q, l, q.largeOps/uint64(width)) >= 0 {
+		if p.remote(peer, l, peer.largeOps/uint64(width)) >= 0 {
 			p.order = append(p.order, l)
 		}
 	}

@@ -259,8 +259,8 @@ func (p *Provider) retry() {
 	}
 	work := p.waiting
 	p.waiting = p.waiting[:0]
-	// p.waiting shares memory with work. Each entry appends at most itself to p.waiting, so no entry is
-	// overwritten before it is read.
+	// p.waiting shares memory with work. Each entry appends at most itself to p.waiting, so no
+	// entry is overwritten before it is read.
 	for _, due := range work {
 		if due.injected {
 			p.retryInjected(due)
@@ -273,10 +273,10 @@ func (p *Provider) retry() {
 // leastLoaded returns the pair of NICs to a peer, local NIC l and remote NIC r, whose local NIC has
 // the fewest bytes under way. It prefers NICs without an error (nic.hadError). r is negative if no
 // pair is left.
-func (p *Provider) leastLoaded(q *peer) (l, r int) {
+func (p *Provider) leastLoaded(peer *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
-		s, best := p.remote(q, i, q.largeOps), p.nics[l]
+		s, best := p.remote(peer, i, peer.largeOps), p.nics[l]
 		if s >= 0 && (r < 0 || best.hadError && !n.hadError || n.load < best.load && n.hadError == best.hadError) {
 			l, r = i, s
 		}

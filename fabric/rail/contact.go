@@ -13,9 +13,9 @@ import (
 // neither the peer nor the operations. So each pair of the local NIC that has one-sided operations
 // under way, none of which has succeeded yet, is probed: the endpoint sends the next message to the
 // peer a second time on that pair. The target drops the repetition, and the completion of the
-// repetition shows whether the pair works. If it fails, the pair is stranded: operations on the pair
-// that are not complete after strandedTimeout are detached from it, which means that they are posted
-// again on other pairs, and that their completions on this pair are ignored.
+// repetition shows whether the pair works. If it fails, the pair is stranded: operations on the
+// pair that are not complete after strandedTimeout are detached from it, which means that they are
+// posted again on other pairs, and that their completions on this pair are ignored.
 //
 // The provider of the local NIC holds a detached operation until the provider is closed, but never
 // sends it: that would need the handshake with the peer's NIC, which has failed.
@@ -36,37 +36,38 @@ type stranded struct {
 // markProven notes that a one-sided operation has succeeded between the local NIC l and the NIC r
 // of a PE, so that this pair of NICs works.
 func (p *Provider) markProven(l int, pe libshmem.PE, r int) {
-	q := &p.peers[pe]
-	i := l*q.rails + r
-	q.proven[i/64] |= 1 << (i % 64)
+	peer := &p.peers[pe]
+	i := l*peer.rails + r
+	peer.proven[i/64] |= 1 << (i % 64)
 }
 
 // isProven reports whether a one-sided operation has succeeded on the pair of this PE's NIC l and
 // the peer's NIC r.
-func (q *peer) isProven(l, r int) bool {
-	i := l*q.rails + r
-	return q.proven[i/64]>>(i%64)&1 != 0
+func (peer *peer) isProven(l, r int) bool {
+	i := l*peer.rails + r
+	return peer.proven[i/64]>>(i%64)&1 != 0
 }
 
-// handleTrouble handles an error of NIC l that belongs to no operation. It checks only pairs of that
-// NIC that have a one-sided operation under way and on which none has succeeded yet. A pair that has
-// failed already is listed as stranded; the next message to the peer of another pair probes it.
+// handleTrouble handles an error of NIC l that belongs to no operation. It checks only pairs of
+// that NIC that have a one-sided operation under way and on which none has succeeded yet. A pair
+// that has failed already is listed as stranded; the next message to the peer of another pair
+// probes it.
 func (p *Provider) handleTrouble(l int) {
 	p.nics[l].hadError = true
 	p.eachUnproven(l, func(pe libshmem.PE, r int, _ func()) {
-		switch q := &p.peers[pe]; {
-		case q.bad != nil && q.bad[l*q.rails+r]:
+		switch peer := &p.peers[pe]; {
+		case peer.bad != nil && peer.bad[l*peer.rails+r]:
 			p.listStranded(l, pe, r)
-		case !q.isUnprobed(l, r):
-			q.unprobed = append(q.unprobed, nicPair{l, r})
+		case !peer.isUnprobed(l, r):
+			peer.unprobed = append(peer.unprobed, nicPair{l, r})
 		}
 	})
 }
 
 // isUnprobed reports whether the pair of this PE's NIC l and the peer's NIC r is still to be
 // probed: whether it works is not known.
-func (q *peer) isUnprobed(l, r int) bool {
-	for _, w := range q.unprobed {
+func (peer *peer) isUnprobed(l, r int) bool {
+	for _, w := range peer.unprobed {
 		if w == (nicPair{l, r}) {
 			return true
 		}
@@ -74,10 +75,10 @@ func (q *peer) isUnprobed(l, r int) bool {
 	return false
 }
 
-// eachUnproven calls f for each one-sided operation that NIC l has under way on an unproven pair: one
-// on which no one-sided operation has succeeded yet. The operations are parts of the caller's, then
-// reads of rows of keys and copies of injected Writes. f gets the PE, its NIC r, and a function that
-// detaches the operation from the pair, so that retry posts it on another.
+// eachUnproven calls f for each one-sided operation that NIC l has under way on an unproven pair:
+// one on which no one-sided operation has succeeded yet. The operations are parts of the caller's,
+// then reads of rows of keys and copies of injected Writes. f gets the PE, its NIC r, and a
+// function that detaches the operation from the pair, so that retry posts it on another.
 func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func())) {
 	for t := range p.ops {
 		op := &p.ops[t]
@@ -169,8 +170,8 @@ func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) 
 	return t, true
 }
 
-// freePartToken frees `posted`, the token that tokenAt has returned for the caller's token t, unless
-// it is t itself.
+// freePartToken frees `posted`, the token that tokenAt has returned for the caller's token t,
+// unless it is t itself.
 func (n *nic) freePartToken(t, posted fabric.Token) {
 	if posted != t {
 		n.freeToken(posted)
@@ -179,12 +180,12 @@ func (n *nic) freePartToken(t, posted fabric.Token) {
 
 // probe repeats a message on each pair to the peer that is to be probed. The completion of the
 // repetition shows whether the pair works.
-func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
+func (p *Provider) probe(peer *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > maxCopied {
 		return // a later, shorter message is repeated
 	}
-	remaining := q.unprobed[:0]
-	for _, w := range q.unprobed {
+	remaining := peer.unprobed[:0]
+	for _, w := range peer.unprobed {
 		last := len(p.spare) - 1
 		if last < 0 {
 			remaining = append(remaining, w)
@@ -202,5 +203,5 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 			p.failPair(w.l, pe, w.r, err.Error())
 		}
 	}
-	q.unprobed = remaining
+	peer.unprobed = remaining
 }

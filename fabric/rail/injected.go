@@ -21,7 +21,7 @@ type injected struct {
 // inject posts a copy of an operation that the caller injects: as an operation with a token, not as
 // an injected one, so that a completion reports whether the bytes have arrived. Until then it keeps
 // the copy, to send it again by another NIC if this one fails.
-func (p *Provider) inject(q *peer, m injected) error {
+func (p *Provider) inject(peer *peer, m injected) error {
 	last := len(p.spare) - 1
 	if last < 0 {
 		return fabric.ErrAgain
@@ -35,7 +35,7 @@ func (p *Provider) inject(q *peer, m injected) error {
 	entry.rma.Local = p.table.mem.store(p.copyAt(int(i)), m.rma.Local, int(m.rma.Len))
 	entry.rma.Inject = false
 	for {
-		if entry.nic, entry.remote = p.pickNIC(q); entry.remote < 0 {
+		if entry.nic, entry.remote = p.pickNIC(peer); entry.remote < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
 		entry.tries = 1

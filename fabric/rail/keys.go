@@ -281,8 +281,8 @@ func (p *Provider) readRow(i int) {
 	if f.state != fetchDue {
 		return
 	}
-	q := &p.peers[f.pe]
-	l, r := p.pickNIC(q)
+	peer := &p.peers[f.pe]
+	l, r := p.pickNIC(peer)
 	if r < 0 {
 		f.state, f.err, f.text = fetchFailed, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
 		return
@@ -292,11 +292,11 @@ func (p *Provider) readRow(i int) {
 	if !ok {
 		return
 	}
-	size := uint64(8 * (1 + q.rails))
+	size := uint64(8 * (1 + peer.rails))
 	op := &p.moving
 	*op = fabric.RMA{
 		PE: p.addressIndex(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.memRegions[l].Desc,
-		Remote: q.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: q.rows.tables[r].key, Token: tok,
+		Remote: peer.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: peer.rows.tables[r].key, Token: tok,
 	}
 	switch err := n.Read(op); err {
 	case nil:
@@ -313,13 +313,13 @@ func (p *Provider) readRow(i int) {
 // unregistered the region, and the fetch fails.
 func (p *Provider) storeRow(i int) {
 	f := &p.fetches[i]
-	q := &p.peers[f.pe]
-	w := p.table.mem.words(p.fetchAt(i), 1+q.rails)
+	peer := &p.peers[f.pe]
+	w := p.table.mem.words(p.fetchAt(i), 1+peer.rails)
 	if w[0] != f.key {
 		f.state, f.err = fetchFailed, errDenied
 		f.text = fmt.Sprintf("permission denied: PE %d has registered no memory with the key", f.pe)
 		return
 	}
-	q.rows.put(f.key, append([]uint64(nil), w[1:]...))
+	peer.rows.put(f.key, append([]uint64(nil), w[1:]...))
 	f.state = fetchFree
 }

@@ -33,14 +33,14 @@ type peer struct {
 type nicPair struct{ l, r int }
 
 // remote returns the NIC of a peer to which the local NIC l sends its n-th operation: one on its
-// own rail, or, once a pair to the peer has failed, one of those in q.pairs. It is negative if l
+// own rail, or, once a pair to the peer has failed, one of those in peer.pairs. It is negative if l
 // has no pair left.
-func (p *Provider) remote(q *peer, l int, n uint64) int {
-	if q.bad == nil {
-		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
+func (p *Provider) remote(peer *peer, l int, n uint64) int {
+	if peer.bad == nil {
+		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(peer.rails))
 	}
 	found, first := 0, -1
-	for _, w := range q.pairs {
+	for _, w := range peer.pairs {
 		if w.l == l {
 			if found++; first < 0 {
 				first = w.r
@@ -51,7 +51,7 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 		return first
 	}
 	skip := int(n % uint64(found))
-	for _, w := range q.pairs {
+	for _, w := range peer.pairs {
 		if w.l == l {
 			if skip == 0 {
 				return w.r
@@ -62,37 +62,37 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 	return first
 }
 
-// chooseDetour fills q.pairs with the pairs of NICs to use after a failure. It is not known whether
-// the local or the remote NIC made a pair fail. So chooseDetour prefers pairs of NICs of which none
-// is in a failed pair, first pairs on one rail. If there are none, it takes all pairs that have not
-// failed yet.
-func (p *Provider) chooseDetour(q *peer) {
+// chooseDetour fills peer.pairs with the pairs of NICs to use after a failure. It is not known
+// whether the local or the remote NIC made a pair fail. So chooseDetour prefers pairs of NICs of
+// which none is in a failed pair, first pairs on one rail. If there are none, it takes all pairs
+// that have not failed yet.
+func (p *Provider) chooseDetour(peer *peer) {
 	// The NICs of this PE and of the peer that are in a pair that has failed.
-	local, remote := make([]bool, len(p.nics)), make([]bool, q.rails)
-	for i, bad := range q.bad {
+	local, remote := make([]bool, len(p.nics)), make([]bool, peer.rails)
+	for i, bad := range peer.bad {
 		if bad {
-			local[i/q.rails], remote[i%q.rails] = true, true
+			local[i/peer.rails], remote[i%peer.rails] = true, true
 		}
 	}
-	q.pairs = q.pairs[:0]
+	peer.pairs = peer.pairs[:0]
 	// Of three searches the first that finds pairs counts: 0 has all conditions, 1 also takes pairs
 	// of two rails, and 2 all that have not failed.
 	for try := range 3 {
 		for l := range p.nics {
-			for r := range q.rails {
-				ok := p.canPair(q, l, r) && !q.bad[l*q.rails+r]
+			for r := range peer.rails {
+				ok := p.canPair(peer, l, r) && !peer.bad[l*peer.rails+r]
 				if try < 2 {
 					ok = ok && !local[l] && !remote[r]
 				}
 				if try < 1 {
-					ok = ok && (r-l)%gcd(len(p.nics), q.rails) == 0
+					ok = ok && (r-l)%gcd(len(p.nics), peer.rails) == 0
 				}
 				if ok {
-					q.pairs = append(q.pairs, nicPair{l, r})
+					peer.pairs = append(peer.pairs, nicPair{l, r})
 				}
 			}
 		}
-		if len(q.pairs) > 0 {
+		if len(peer.pairs) > 0 {
 			return
 		}
 	}
@@ -102,8 +102,8 @@ func (p *Provider) chooseDetour(q *peer) {
 // one rail, or this endpoint keeps cross-rail addresses. Two NICs are on one rail if r-l is a
 // multiple of the greatest common divisor of the numbers of NICs: then, and only then, remote
 // returns r for l at some n while no pair has failed.
-func (p *Provider) canPair(q *peer, l, r int) bool {
-	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
+func (p *Provider) canPair(peer *peer, l, r int) bool {
+	return p.cross || (r-l)%gcd(len(p.nics), peer.rails) == 0
 }
 
 // gcd returns the greatest common divisor of a and b.
@@ -239,14 +239,14 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	peers := make([]peer, len(addrs))
 	p.state.Cursor = p.me
 	for pe := range peers {
-		q, c := &peers[pe], &all[pe]
-		if q.rails = len(c.addrs); q.rails == 0 {
+		peer, c := &peers[pe], &all[pe]
+		if peer.rails = len(c.addrs); peer.rails == 0 {
 			continue
 		}
-		q.largeOps = p.me + uint64(pe)
-		q.names = c.names
-		q.rows = newRows(c)
-		q.proven = make([]uint64, (len(p.nics)*q.rails+63)/64)
+		peer.largeOps = p.me + uint64(pe)
+		peer.names = c.names
+		peer.rows = newRows(c)
+		peer.proven = make([]uint64, (len(p.nics)*peer.rails+63)/64)
 	}
 	for l, n := range p.nics {
 		vector := make([][]byte, len(addrs)*p.widest)
@@ -275,15 +275,15 @@ func (p *Provider) Connect(addrs [][]byte) error {
 // failPair takes the pair of the local NIC l and NIC r of a PE out of use. It calls Config.Lost at
 // the first failure of NIC l.
 func (p *Provider) failPair(l int, pe libshmem.PE, r int, text string) {
-	q, n := &p.peers[pe], p.nics[l]
-	if q.bad == nil {
-		q.bad = make([]bool, len(p.nics)*q.rails)
+	peer, n := &p.peers[pe], p.nics[l]
+	if peer.bad == nil {
+		peer.bad = make([]bool, len(p.nics)*peer.rails)
 	}
-	if q.bad[l*q.rails+r] {
+	if peer.bad[l*peer.rails+r] {
 		return
 	}
-	q.bad[l*q.rails+r] = true
-	p.chooseDetour(q)
+	peer.bad[l*peer.rails+r] = true
+	p.chooseDetour(peer)
 	n.count.Lost++
 	if n.hadError {
 		p.listStranded(l, pe, r)
@@ -293,8 +293,8 @@ func (p *Provider) failPair(l int, pe libshmem.PE, r int, text string) {
 	}
 	n.reported = true
 	others := "its operations go over other NICs"
-	if len(q.pairs) == 0 {
+	if len(peer.pairs) == 0 {
 		others = "no other NIC reaches it"
 	}
-	p.lost(fmt.Sprintf("NIC %s does not reach PE %d at its NIC %s any more: %s; %s", n.name, pe, q.names[r], text, others))
+	p.lost(fmt.Sprintf("NIC %s does not reach PE %d at its NIC %s any more: %s; %s", n.name, pe, peer.names[r], text, others))
 }

@@ -117,19 +117,19 @@ func isCallerError(err error) bool {
 // error that is not the caller's, the pair has failed, and Send uses another one. With resend,
 // injected messages are stored so that they can be repeated.
 func (p *Provider) Send(s *fabric.Send) error {
-	q, err := p.checkArguments("send to", s.To, s.Token, s.Inject, s.Fence)
+	peer, err := p.checkArguments("send to", s.To, s.Token, s.Inject, s.Fence)
 	if err != nil {
 		return err
 	}
 	if s.Inject && p.resend {
-		err := p.inject(q, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
-		if err == nil && len(q.unprobed) > 0 {
-			p.probe(q, s.To, s)
+		err := p.inject(peer, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+		if err == nil && len(peer.unprobed) > 0 {
+			p.probe(peer, s.To, s)
 		}
 		return err
 	}
 	for {
-		l, r := p.pickNIC(q)
+		l, r := p.pickNIC(peer)
 		if r < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", s.To), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
@@ -153,8 +153,8 @@ func (p *Provider) Send(s *fabric.Send) error {
 				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).underWay = true
 			}
 			p.state.CountSmall(uint64(s.Len))
-			if len(q.unprobed) > 0 {
-				p.probe(q, s.To, s)
+			if len(peer.unprobed) > 0 {
+				p.probe(peer, s.To, s)
 			}
 			return nil
 		}
@@ -207,11 +207,11 @@ func (p *Provider) Read(r *fabric.RMA) error {
 // postTransfer posts a Write or a Read: a small one on one NIC, the parts of a large one on
 // several. It returns ErrAgain until the row of the remote key has been read.
 func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) error {
-	q, err := p.checkArguments(what, m.PE, m.Token, m.Inject, m.Fence)
+	peer, err := p.checkArguments(what, m.PE, m.Token, m.Inject, m.Fence)
 	if err != nil {
 		return err
 	}
-	if q.rows.get(m.Key) == nil {
+	if peer.rows.get(m.Key) == nil {
 		failed := p.fetchRow(m.PE, m.Key)
 		if failed == nil {
 			return fabric.ErrAgain
@@ -224,14 +224,14 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 		return nil
 	}
 	if m.Inject && p.resend {
-		return p.inject(q, injected{rma: *m})
+		return p.inject(peer, injected{rma: *m})
 	}
 	large := m.Len > p.stripe
 	if large {
-		p.pickNICs(q, m.Len, m.Notify || m.Inject)
+		p.pickNICs(peer, m.Len, m.Notify || m.Inject)
 	} else {
 		p.order = p.order[:0]
-		if l, r := p.pickNIC(q); r >= 0 {
+		if l, r := p.pickNIC(peer); r >= 0 {
 			p.order = append(p.order, l)
 		}
 	}
@@ -240,8 +240,8 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 	}
 	round := p.state.Cursor / uint64(len(p.nics))
 	if large {
-		round = q.largeOps / uint64(len(p.nics))
-		q.largeOps += uint64(len(p.order))
+		round = peer.largeOps / uint64(len(p.nics))
+		peer.largeOps += uint64(len(p.order))
 	}
 	op := &p.ops[m.Token%fabric.Token(p.tokens)] // the token of an injected operation has no meaning
 	if !m.Inject {
@@ -251,7 +251,7 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 	// they are refused, stay in p.waiting.
 	first := p.order[0]
 	size := p.partBegin(m, 1, len(p.order))
-	r := p.remote(q, first, round)
+	r := p.remote(peer, first, round)
 	tok, err := p.startPart(kind, m, 0, first, r, 0, size)
 	switch {
 	case err == nil:
@@ -275,7 +275,7 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 	p.recordPart(m.Token, tok, 0, first, r, 0, size).underWay = true
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
-		part := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
+		part := p.recordPart(m.Token, m.Token, i, l, p.remote(peer, l, round), at, till-at)
 		switch tok, err := p.startPart(kind, m, i, l, part.remote, at, till-at); err {
 		case nil:
 			part.token, part.underWay = tok, true

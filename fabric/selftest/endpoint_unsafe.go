@@ -42,11 +42,11 @@ type endpoint struct {
 // newEndpoint opens an endpoint that is connected with itself, registers its memory, whose first
 // part has a pattern in it, and posts the receive buffers.
 func newEndpoint(open Open, c fabric.Config) (*endpoint, error) {
-	p, err := open(c)
+	prov, err := open(c)
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{prov: p, caps: p.Caps(), next: receives, done: map[fabric.Token]error{}}
+	e := &endpoint{prov: prov, caps: prov.Caps(), next: receives, done: map[fabric.Token]error{}}
 	fail := func(err error) (*endpoint, error) { return nil, errors.Join(err, e.close()) }
 	if e.memory, err = unix.Mmap(-1, 0, whole, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fail(fmt.Errorf("map memory: %w", err))
@@ -54,10 +54,10 @@ func newEndpoint(open Open, c fabric.Config) (*endpoint, error) {
 	for i := range e.memory[:half] {
 		e.memory[i] = byte(i*7 + i>>8*13 + 1)
 	}
-	if err := p.Connect([][]byte{p.Addr()}); err != nil {
+	if err := prov.Connect([][]byte{prov.Addr()}); err != nil {
 		return fail(err)
 	}
-	if e.region, err = p.Register(unsafe.Pointer(&e.memory[0]), whole); err != nil {
+	if e.region, err = prov.Register(unsafe.Pointer(&e.memory[0]), whole); err != nil {
 		return fail(err)
 	}
 	for t := range fabric.Token(receives) {

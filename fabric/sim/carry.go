@@ -218,8 +218,8 @@ func (n *Network) land(p *packet) {
 }
 
 // handleRepeated handles a packet that has arrived before. It stores the bytes of a Write again as
-// long as the Write is not complete, because a real provider may do that; with sockets, the Poll that
-// reads the packet does. The defect Repeats delivers a message once more.
+// long as the Write is not complete, because a real provider may do that; with sockets, the Poll
+// that reads the packet does. The defect Repeats delivers a message once more.
 func (n *Network) handleRepeated(p *packet) {
 	m := p.m
 	switch {

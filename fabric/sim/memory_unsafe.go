@@ -75,9 +75,9 @@ func (e *endpoint) checkLocal(at unsafe.Pointer, n int, desc uintptr) error {
 	return shmerr.Causef(shmerr.ErrArgument, "%d bytes of local memory are not in the region of their descriptor", n)
 }
 
-// target returns the address, in this endpoint's memory, of the byte at an offset in the memory that
-// a one-sided operation names. nil: no region has the key, or the region does not have all bytes of
-// the operation.
+// target returns the address, in this endpoint's memory, of the byte at an offset in the memory
+// that a one-sided operation names. nil: no region has the key, or the region does not have all
+// bytes of the operation.
 func (e *endpoint) target(m *message, offset int) unsafe.Pointer {
 	for i := range e.regions {
 		r := &e.regions[i]

@@ -116,8 +116,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/no-other-way", file: "fabric/rail/nicpairs.go",
-		was:  "local[i/q.rails], remote[i%q.rails] = true, true",
-		is:   "local[i%q.rails], remote[i/q.rails] = true, true",
+		was:  "local[i/peer.rails], remote[i%peer.rails] = true, true",
+		is:   "local[i%peer.rails], remote[i/peer.rails] = true, true",
 		user: "where hosts have unlike numbers of NICs, a job ends when one NIC loses its link",
 		by:   unit("./fabric/rail", "^TestPlayedLoss$"), says: `index out of range \[2\] with length 2`,
 	},

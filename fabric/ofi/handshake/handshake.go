@@ -1,7 +1,7 @@
 // Package handshake owns the bytes by which two endpoints of a job prove to each other, while they
 // connect, that they belong to the job: a request, its reply, and short messages, called words, of
-// which one ends the handshake. A request and a reply fit into the 256 bytes of a connection request
-// of libfabric, and the proof of a word into 4 bytes of immediate data.
+// which one ends the handshake. A request and a reply fit into the 256 bytes of a connection
+// request of libfabric, and the proof of a word into 4 bytes of immediate data.
 //
 // It knows neither sockets nor libfabric, starts no thread and keeps no state. fabric/ofi/pair
 // decides when to request a connection, and which of two survives.
