@@ -46,7 +46,8 @@ func (l *backlogs) add(h *delayed, now int64) {
 		list.all = append(list.all, h)
 		return
 	}
-	// The entry beyond the end may be one that each has emptied: its memory is used again.
+	// The element beyond the end may be a list that the method each has emptied: its memory is used
+	// again.
 	if len(l.all) < cap(l.all) {
 		l.all = l.all[:len(l.all)+1]
 	} else {

@@ -48,7 +48,7 @@ type queue struct {
 // Len implements heap.Interface.
 func (q *queue) Len() int { return len(q.all) }
 
-// Less orders operations by due time, and those of one time by their order of posting.
+// Less orders operations by due time, and operations of one due time by their order of posting.
 func (q *queue) Less(i, j int) bool {
 	a, b := q.all[i], q.all[j]
 	return a.due < b.due || a.due == b.due && a.order < b.order

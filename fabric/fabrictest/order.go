@@ -67,7 +67,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 		f := a.rma(1, b, atSource, 0, 8, firstOther+1)
 		postRetrying(t, all, "data", func() error { return a.prov.Write(&w) })
 		postRetrying(t, all, "flag", func() error { return a.prov.Write(&f) })
-		// The watcher's thread sees the memory between two polls, this one after each of them.
+		// The watcher's goroutine checks the memory at any time, this one after each poll.
 		until(t, all, "writes", func() bool {
 			if at := atomic.LoadUint64(flag); at > 0 && !whole(at) {
 				broken.Add(1)

@@ -58,7 +58,8 @@ func unread(t *testing.T, s *suite) {
 				go func() {
 					defer writing.Done()
 					writeRound(t, all[i], all[1-i], 1-i, underWay)
-					// The other endpoint may wait until this one has read its writes.
+					// Writes of the other endpoint may complete only when this endpoint has read
+					// them.
 					wrote.Add(1)
 					all[1-i].prov.Wake()
 					serveUntil(t, all[i], func() bool { return int(wrote.Load()) == c.writers })
@@ -69,8 +70,8 @@ func unread(t *testing.T, s *suite) {
 			stop.Store(true)
 			all[1].prov.Wake()
 			idle.Wait()
-			// One endpoint after the other: no goroutine reads memory that another one writes in
-			// Go.
+			// The endpoints are served one after the other, so that no goroutine reads memory that
+			// another goroutine writes in Go: the race detector would report that.
 			limit := cmp.Or(s.limits.Unread, time.Second)
 			for i := range libshmem.PE(c.writers) {
 				arrives(t, all[1-i], limit)

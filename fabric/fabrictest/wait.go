@@ -173,7 +173,7 @@ func wake(t *testing.T, s *suite) {
 		if e.caps.WaitFD && waits > 10+int(ended/(50*time.Millisecond)) {
 			t.Errorf("Wait ended %d times before Wake", waits-1)
 		}
-		// Wake may have been called after the Wait ended by itself: then it ends this one.
+		// If Wake was called after the last Wait had ended by itself, Wake ends this Wait.
 		if e.prov.Arm() {
 			if _, err := e.prov.Wait(time.Millisecond); err != nil {
 				t.Fatal(err)

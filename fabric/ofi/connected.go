@@ -82,8 +82,9 @@ func (l *links) idOf(pe libshmem.PE) (id handshake.ID, ok bool) {
 	return handshake.ID(l.addrs[pe][len(l.e.addr)-len(id):]), true
 }
 
-// addPeer makes a PE one that operations may connect to; l.addrs has its address. If that is the
-// address of this endpoint, the PE is this process.
+// addPeer lets operations connect to a PE, whose address is in l.addrs. If the address is that of
+// this endpoint, the PE is this process. It returns an error if the PE's number does not fit a
+// word.
 func (l *links) addPeer(pe libshmem.PE) error {
 	if int(pe) >= 1<<C.PE_BITS {
 		return shmerr.Causef(shmerr.ErrArgument, "no more than %d PEs can be numbered", 1<<C.PE_BITS)

@@ -154,7 +154,7 @@ static void learn_signal(struct shmemi_ofi *o)
     if (o->queue_fd < 0 || shmemi_ofi_ready(o) || fi_cq_signal(o->cq) != 0 || !shmemi_ofi_ready(o))
         return;
     if (epoll_wait(o->queue_fd, &event, 1, 0) != 1) {
-        o->queue_fd = -1; /* its level says nothing, and it is not an epoll that has the signal */
+        o->queue_fd = -1; /* it stays readable, and is not an epoll that could name the cause */
         return;
     }
     o->signal_stays = 1;
@@ -359,13 +359,13 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
     return key;
 }
 
-/* Registers memory for local use, reads and writes of peers. Where the library chooses the keys, it
- * draws one, and another one if the provider says that it is in use. */
+/* Registers memory for local use, reads and writes of peers. The requested key is random; where the
+ * provider uses it, and says that it is in use, another key is drawn. */
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
 {
     o->failed = "fi_mr_reg";
     int ret = -FI_ENOKEY;
-    /* Keys of few bytes may collide. */
+    /* Random keys of few bytes may be equal. */
     for (int tries = 0; ret == -FI_ENOKEY && tries < KEY_TRIES; tries++)
         ret = fi_mr_reg(o->domain, base, len, ACCESS, 0, shmemi_ofi_draw_key(o), 0, mr, NULL);
     return ret != 0 ? ret : shmemi_ofi_enable(o, mr);

@@ -118,7 +118,8 @@ int shmemi_ofi_set_options(void)
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
-    /* If the program has loaded libfabric itself, it may use GPUs by it, so they are not hidden. */
+    /* If the program has loaded libfabric itself, it may use GPUs through libfabric: getinfo then
+     * does not hide them. */
     void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (before != NULL) {
         dlclose(before);

@@ -76,7 +76,7 @@ func choose(q lister, w Hints) (*Choice, error) {
 	sortOffers(offers)
 	c.fabrics = fabricsOf(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !allowed(o.NIC, nics) || !w.fits(o) }))
 	for _, o := range offers {
-		// A NIC that leads to no other host is used only beside a best one that does not either.
+		// If the best NIC leads to other hosts, a NIC that leads to none is not used beside it.
 		chosen := o.Provider == best.Provider && namedFabric(o) == namedFabric(best) && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
 			!slices.ContainsFunc(c.offers, func(has *offer) bool { return has.NIC == o.NIC })
 		if !listed {

@@ -263,8 +263,8 @@ func address(info *C.struct_fi_info) netip.Addr {
 
 // find returns the best offer that the hints allow. The caller frees it.
 //
-// It lists the offers of one provider after the other, by name, until one fits: a call for all
-// would let each of them search for its hardware.
+// It lists the offers of one provider after the other, by name, until one fits: in a single call of
+// fi_getinfo for all of them, every provider would search for its hardware.
 func find(q lister, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
 	if err := w.refuse(); err != nil {

@@ -176,8 +176,8 @@ const orderedSize = 64 << 20
 func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	order := uint64(info.tx_attr.msg_order) & uint64(info.rx_attr.msg_order)
 	mode := info.domain_attr.mr_mode
-	// The order of messages says nothing about that of their bytes beyond
-	// these sizes, and callers rely on both at any size.
+	// Up to these sizes an order of operations also holds for their bytes. Callers rely on that at
+	// any size.
 	longest := min(info.ep_attr.max_msg_size, orderedSize)
 	writesInOrder := info.ep_attr.max_order_waw_size >= longest
 	readsInOrder := info.ep_attr.max_order_raw_size >= longest

@@ -33,8 +33,8 @@ type peer struct {
 type nicPair struct{ l, r int }
 
 // remote returns the NIC of a peer to which the local NIC l sends its n-th operation: one on its
-// own rail, or, once a pair to the peer has failed, one of those in peer.pairs. It is negative if l
-// has no pair left.
+// own rail, or, once a pair to the peer has failed, one of those in peer.pairs. The result is
+// negative if l has no pair left.
 func (p *Provider) remote(peer *peer, l int, n uint64) int {
 	if peer.bad == nil {
 		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(peer.rails))
@@ -67,7 +67,7 @@ func (p *Provider) remote(peer *peer, l int, n uint64) int {
 // which none is in a failed pair, first pairs on one rail. If there are none, it takes all pairs
 // that have not failed yet.
 func (p *Provider) chooseDetour(peer *peer) {
-	// The NICs of this PE and of the peer that are in a pair that has failed.
+	// Which NICs of this PE, and which of the peer, are in a pair that has failed.
 	local, remote := make([]bool, len(p.nics)), make([]bool, peer.rails)
 	for i, bad := range peer.bad {
 		if bad {

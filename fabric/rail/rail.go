@@ -109,7 +109,7 @@ type nic struct {
 var _ fabric.Rails = (*Provider)(nil)
 
 // New makes one Provider of endpoints that were opened with Inner(c.Config), in the order of their
-// rails. It closes them if it fails, and the Provider's Close closes them otherwise.
+// rails. If New fails, it closes the endpoints; otherwise the Provider's Close does.
 func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 	p := &Provider{policy: c.Policy, lost: c.Lost, tokens: c.Tokens, texts: map[fabric.Token]string{}}
 	if p.stripe = c.Stripe; p.stripe == 0 {

@@ -86,8 +86,8 @@ func Run(open Open, gpus []GPU) []Result {
 	return append(results, queueSizes(open))
 }
 
-// try runs one test. A test that fails may leave operations under way; the next one has other
-// tokens.
+// try runs one test. A test that fails may leave operations under way; they do not disturb the next
+// test, which uses other tokens.
 func (e *endpoint) try(t test) Result {
 	text, err := t.run(e)
 	switch {

@@ -144,9 +144,9 @@ func (n *Network) completeLater(e *endpoint, c fabric.Completion, late Time) {
 	n.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
 }
 
-// arrive handles a packet that has reached the NIC of its target, which receives packets one by
-// one: it lands when the NIC has received those before it. With the defect Haunts it reaches the
-// endpoint that now has the address of a closed one.
+// arrive handles a packet that has reached the NIC of its target. The NIC receives packets one by
+// one, so the packet lands when the NIC has received the earlier ones. With the defect Haunts a
+// packet for a closed endpoint reaches the endpoint that now has the address.
 func (n *Network) arrive(p *packet) {
 	m := p.m
 	from, to := m.endpoints(p.reply)

@@ -210,8 +210,8 @@ func (n *Network) Pending() int {
 	return len(live)
 }
 
-// Pick handles event i of those that Pending has counted, out of their order: a search through all
-// orders calls it.
+// Pick handles event i of those that Pending has counted, whatever the times of the events. A
+// search through all orders calls it.
 func (n *Network) Pick(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -63,7 +63,7 @@ func New(m Model, seed uint64) *Network {
 	return &Network{model: m, seed: seed, queues: map[int]int{}}
 }
 
-// normalise raises to one each number that has to be at least one.
+// normalise sets numbers that must be at least 1, and are less, to 1.
 func (m *Model) normalise() {
 	m.MTU, m.NICs, m.Rails, m.Depth = max(m.MTU, 1), max(m.NICs, 1), max(m.Rails, 1), max(m.Depth, 1)
 }

@@ -74,7 +74,7 @@ type Reply struct {
 // with 4 bytes of proof, in the immediate data of a Write.
 type Word uint8
 
-// The words. Either side may send one; its proof covers the nonces of both sides.
+// The words, which either side may send. The proof of a word covers the nonces of both sides.
 const (
 	Confirmed Word = 1 + iota // the requesting side has accepted the reply
 	Leaving                   // a side closes its endpoint

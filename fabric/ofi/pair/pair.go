@@ -9,7 +9,7 @@ import (
 	"libshmem/fabric/ofi/handshake"
 )
 
-// Conn is a connection of this endpoint, by a number that no other one has had; 0: none.
+// Conn is the number of a connection of this endpoint. No number is used twice; 0: no connection.
 type Conn uint32
 
 // Handle is a request that the network has delivered, until it is accepted or rejected.
@@ -55,8 +55,8 @@ const (
 	// replyTimeout is the time without a reply after which another request takes the place of the
 	// first. The peer may be stopped for any time, but a request can also be lost within libfabric.
 	replyTimeout = 10 * time.Second
-	// yield is the time that a side that was refused waits for the request of the other side, and a
-	// side that has accepted for its confirmation.
+	// yield is how long a side that was refused waits for the peer's request, and a side that has
+	// accepted for the peer's confirmation.
 	yield = time.Second
 	// attempts is the number of requests that may fail in a row before the peer is lost. The pause
 	// before the next one doubles.
@@ -485,7 +485,7 @@ func (m *Machine) Close() {
 	for _, pe := range slices.Sorted(maps.Keys(m.pairs)) {
 		p := m.pairs[pe]
 		if p.state == accepted || p.state == open {
-			// A peer that does not receive it regards this PE as lost, and may not use it any more.
+			// A peer that does not receive the word regards this PE as lost, not as departed.
 			_ = m.net.Send(p.conn, handshake.Leaving, m.Key.Proof(handshake.Leaving, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 		m.drop(p)

@@ -25,8 +25,8 @@ static void note_index(struct av *av, uint32_t i)
     av->index[at] = i + 1;
 }
 
-/* Enlarges the vector, if it is full, for one more peer, and the hash table so that it is at most
- * half full. */
+/* Enlarges a full vector for more peers, and its hash table, which stays at most half full. Returns
+ * 0 or an error. */
 static int grow(struct av *av)
 {
     if (av->count < av->capacity)

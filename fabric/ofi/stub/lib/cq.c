@@ -225,8 +225,8 @@ bool cq_may_wait(struct cq *cq)
         nothing = cq->armed = true;
         for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
             if (ep->map != NULL && ep->rx == cq) {
-                /* A writer checks armed after it has put its record in, so one of the two sees
-                 * the other. */
+                /* A writer puts its record into the ring and then checks armed. This thread sets
+                 * armed and then checks the ring, so one of the two sees what the other stored. */
                 atomic_store(&ep->map->w->armed, 1);
                 if (wire_peek(ep->map->w) != NULL)
                     nothing = false;

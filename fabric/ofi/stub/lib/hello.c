@@ -70,8 +70,8 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
     return 0;
 }
 
-/* Queues an operation that has to wait for the handshake with its peer, and returns true; it
- * returns false for one that need not wait. */
+/* Queues an operation that has to wait for the handshake with its peer. Returns false, and does
+ * nothing, for an operation that need not wait. */
 bool hello_try_queue(struct ep *ep, struct op *op)
 {
     struct peer *p = op->peer;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* By how much this thread is later than the time at which an operation is due, so that a thread
- * that polls carries it out. */
+/* How long after its due time this thread carries an operation out: until then a thread that polls
+ * can do it. */
 enum { TICK_US = 50 };
 
 /* The longest sleep while operations are under way: one that is posted meanwhile may be due
@@ -71,7 +71,7 @@ static void *run(void *unused)
     pthread_mutex_lock(&lock);
     while (!ends) {
         uint64_t due = UINT64_MAX;
-        /* It is set before the domains are served, so that nic_kick wakes the thread for an
+        /* idle is set before the domains are served, so that nic_kick wakes the thread for an
          * operation that is posted after its domain was served. */
         idle = true;
         for (struct domain *d = domains; d != NULL; d = d->next) {

@@ -139,7 +139,8 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     return i;
 }
 
-/* Changes cxi's offer into its second one, for programs that choose the keys of their memory. */
+/* Changes cxi's first offer into its second offer, for programs that choose the keys of their
+ * memory. */
 void offer_keys(const struct settings *s, struct fi_info *o)
 {
     o->domain_attr->mr_mode = rule(s, KIND_CXI, G31b) ? (int)figure(G31b, 0) : 0;

@@ -19,7 +19,8 @@ enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MAX_ADDRESS = 32 }
 
 /* Returns the offer of one kind of endpoint on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);
-/* Changes cxi's offer into its second one, for programs that choose the keys of their memory. */
+/* Changes cxi's first offer into its second offer, for programs that choose the keys of their
+ * memory. */
 void offer_keys(const struct settings *s, struct fi_info *o);
 /* Sets the attributes of an offer that are rows of rules.tsv (fields.c). */
 void fields_set(const struct settings *s, enum kind kind, struct fi_info *i);

@@ -203,8 +203,8 @@ static uint64_t hash_start(uint64_t id)
     return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;
 }
 
-/* Adds an id to those that the owner of a file knows, which are those in its address vector. If the
- * table is too full, the owner counts as one that knows everybody. */
+/* Adds an id to the table of ids that the owner of a file knows: those in the owner's address
+ * vector. If the table is too full, all ids count as known (everybody). */
 void wire_add_known(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {

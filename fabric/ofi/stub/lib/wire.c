@@ -123,7 +123,7 @@ static void sweep(void)
         closedir(d);
 }
 
-/* Removes the files of this process when it exits without closing its endpoints. */
+/* Removes the files of this process when the process exits without closing its endpoints. */
 __attribute__((destructor)) static void leave(void)
 {
     char path[320];
@@ -136,8 +136,8 @@ __attribute__((destructor)) static void leave(void)
         }
 }
 
-/* Initialises the mutex of a file: processes share it, and it survives the end of the one that
- * holds it. */
+/* Initialises the mutex of a file. Processes share the mutex, which can be used again if a process
+ * ends that holds it. */
 static void init_lock(struct wire *w)
 {
     pthread_mutexattr_t attr;
@@ -335,8 +335,8 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
     return 0;
 }
 
-/* Makes the FIFO of a queue and returns its descriptor. It is open at both ends, so that a reader
- * never finds its end. */
+/* Makes the FIFO of a queue and returns a descriptor, which is open for reading and writing: then a
+ * read never finds the end of the file. */
 int wire_bell(uint64_t cq_id)
 {
     char path[320];

@@ -108,7 +108,7 @@ struct mapping {
     int refs;
     bool local;    /* the endpoint is one of this process */
     int wake_fd;   /* its FIFO; -1: not opened yet */
-    int memory_fd; /* its memory, where its PID namespace is another one; -1: not opened yet */
+    int memory_fd; /* of its process's memory, if that is in another PID namespace; -1: not open */
     /* Of rnr.c: */
     struct op *waiting, **waiting_end; /* operations that wait for its receives */
     struct mapping *next_target;       /* the next file whose receives operations wait for */
