@@ -56,7 +56,7 @@ func (p *Provider) sendNote(w *write) {
 }
 
 // readNote changes the completion of a received note, a message that begins with noteMark, into one
-// of KindData with the immediate data. It does not change those of other messages.
+// of KindData with the immediate data. Completions of other messages stay as they are.
 func (p *Provider) readNote(c *fabric.Completion) {
 	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
 		return

@@ -21,8 +21,8 @@ func Read(text string, pes int) (*Plan, error) {
 	return &plan, nil
 }
 
-// Open opens a provider by open, with a layer above it that injects the faults of a plan; nil:
-// there are none. kills is as for New.
+// Open opens a provider by open and, if plan is not nil, puts a Provider around it that injects the
+// faults of the plan. kills is as for New.
 func Open(open func(fabric.Config) (fabric.Provider, error), c fabric.Config, plan *Plan, kills bool) (fabric.Provider, error) {
 	if plan == nil {
 		return open(c)

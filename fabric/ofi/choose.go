@@ -77,9 +77,10 @@ func reach(o *offer) int {
 	return 0
 }
 
-// sortOffers sorts offers: by the preference of their providers, then those of another fabric that
-// is preferred first, then by how well other hosts can reach the address. Among equal ones it keeps
-// libfabric's own order, by the speed of the interface.
+// sortOffers sorts offers by the preference of their providers, those of one provider by the
+// preference of their fabrics (secondChoice), and then by how well other hosts can reach the
+// address. Offers that are equal in all of these keep libfabric's order, by the speed of the
+// interface.
 func sortOffers(offers []*offer) {
 	slices.SortStableFunc(offers, func(a, b *offer) int {
 		if d := rank(a.Provider) - rank(b.Provider); d != 0 {

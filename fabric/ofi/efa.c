@@ -1,7 +1,7 @@
 /*
- * efa.c: options of the provider efa, set before its endpoint is used. Without them it would call
- * CUDA in the midst of a transfer, and move bytes within a host by its own shared memory, which for
- * GPU memory may end in a crash. It knows no other provider.
+ * efa.c: options of the provider efa, set before its endpoint is used. Without these options efa
+ * would call CUDA in the midst of a transfer, and move bytes within a host by its own shared
+ * memory, which for GPU memory may end in a crash. The functions do nothing for other providers.
  */
 #include "endpoint.h"
 

@@ -263,7 +263,7 @@ void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 /* Opens an event queue if the provider is efa. */
 int shmemi_ofi_open_events(struct shmemi_ofi *o);
 /* Reports whether the event queue has an error that poll has not reported. Unless `now` is set, it
- * reads the queue at few of its calls. */
+ * reads the queue at one in 1024 of its calls. */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
 /* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);

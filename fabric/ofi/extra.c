@@ -30,8 +30,9 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
 }
 
 /* Posts a write by fi_writemsg, with flags of libfabric: FI_FENCE, FI_REMOTE_CQ_DATA for data, and
- * FI_INJECT, with which the bytes are copied and there is no completion. Over own connections the
- * immediate data also has this PE's number, since the provider does not report the source. */
+ * FI_INJECT, with which the bytes are copied and there is no completion. Over connections that this
+ * package makes, the immediate data also has this PE's number, since the provider does not report
+ * the source. */
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                           uintptr_t desc, uint64_t remote, uint64_t key, uint32_t token,
                           uint32_t data, uint64_t flags)

@@ -111,8 +111,8 @@ func (c *Choice) Version() string { return c.lib.Version }
 // MoveTo replaces the NICs by the same NICs on another fabric.
 func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&query{lib: c.lib}, fabric) }
 
-// moveTo replaces each chosen offer by that of the same NIC on another fabric, because the other
-// PEs of the job are on it. It fails if a NIC is not offered there.
+// moveTo replaces each chosen offer by the offer of the same NIC on another fabric, because the
+// other PEs of the job are on that fabric. It fails if a NIC is not offered there.
 func (c *Choice) moveTo(q lister, fabric string) error {
 	others := q.list(c.offers[0].Provider)
 	for i, o := range c.offers {

@@ -127,7 +127,7 @@ func (q *query) list(provider string) []*offer {
 var overConnections = []string{"tcp", "net"}
 
 // listConnected returns the offers of provider base for endpoints with one connection each. It
-// returns none if that provider does not also offer datagram endpoints under its own name: then it
+// returns none if base does not also offer datagram endpoints under its own name: such a provider
 // is an older implementation.
 func (q *query) listConnected(base string) (offers []*offer) {
 	i := slices.IndexFunc(overConnections, func(p string) bool { return strings.EqualFold(p, base) })
@@ -152,8 +152,9 @@ func (q *query) listConnected(base string) (offers []*offer) {
 	return offers
 }
 
-// listOpen returns a provider's offers of reliable datagram endpoints: those with the orders that
-// the engine prefers, and where a network has none of these, those without.
+// listOpen returns a provider's offers of reliable datagram endpoints. Of each network, a provider
+// and a fabric, it returns the offers with the orders that the engine prefers (ordered) or, if
+// there are none, the offers to hints without an order.
 func (q *query) listOpen(provider string) []*offer {
 	var offers []*offer
 	inOrder := map[[2]string]bool{}

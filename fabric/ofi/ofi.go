@@ -269,7 +269,7 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 // connectOne stores the address of a PE, or fails if it is of another kind than this endpoint's.
 func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
 	// The address vector reads a string, which names a process and an endpoint, up to its byte of
-	// 0. Of other addresses it reads as many bytes as its own address has. The first two bytes of
+	// 0. Of other addresses it reads as many bytes as this endpoint's has. The first two bytes of
 	// an IP address are its kind.
 	same := len(a) == len(e.addr) && (!e.ip || bytes.Equal(a[:2], e.addr[:2]))
 	if e.named {

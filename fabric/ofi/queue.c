@@ -52,8 +52,8 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
     return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_first_contact(o, pe);
 }
 
-/* Posts a receive buffer; token names it in its completion. With own connections all of them share
- * the buffers. */
+/* Posts a receive buffer; token names it in its completion. If this package makes the connections,
+ * all connections share the buffers. */
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)
 {
     if (token >= o->tokens)

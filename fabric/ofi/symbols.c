@@ -115,8 +115,8 @@ static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Stores value in a pointer of a library, whose page it makes writable for that moment if it has
- * to. Returns 0, or -1 where the kernel does not allow it. */
+/* Stores value in a pointer of a library. If the loader has made the pointer's page read-only, the
+ * page is made writable for that moment. Returns 0, or -1 where the kernel does not allow it. */
 static int set_pointer(void *library, void **slot, void *value)
 {
     const uintptr_t page = (uintptr_t)slot & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);

@@ -286,7 +286,7 @@ func (p *Provider) leastLoaded(peer *peer) (l, r int) {
 
 // retryInjected posts an injected operation again, on another pair of NICs if its own pair has
 // failed. Injected operations have no completion for the caller, so this package stores a copy of
-// each until its NIC has completed it. After maxTries it is lost.
+// each until its NIC has completed it. After maxTries pairs the operation is lost.
 func (p *Provider) retryInjected(due ref) {
 	entry := &p.injected[due.slot]
 	if entry.remote < 0 {

@@ -68,7 +68,7 @@ var tests = []test{
 }
 
 // Run opens an endpoint that is connected with itself and runs all tests on it, those of memory of
-// GPUs for each of gpus. If it cannot be opened, only the queue sizes are tested.
+// GPUs for each of gpus. If the endpoint cannot be opened, only the queue sizes are tested.
 func Run(open Open, gpus []GPU) []Result {
 	e, err := newEndpoint(open, fabric.Config{Tokens: tokens, MaxRecv: receives, Data: true, GPU: len(gpus) > 0})
 	if err != nil {

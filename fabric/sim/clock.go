@@ -172,7 +172,7 @@ func (n *Network) handle(ev event) {
 }
 
 // plan schedules an event of a message or one of its packets. The event is void if the message's
-// generation changes before: the message is over then, and its memory may serve another one.
+// generation changes before: then the message is over, and its record may be that of another one.
 func (n *Network) plan(do action, at Time, m *message, p *packet) {
 	e := event{at: at, do: do, m: m, p: p}
 	if m != nil {

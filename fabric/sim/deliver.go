@@ -91,8 +91,9 @@ func (n *Network) acknowledge(m *message) {
 	n.plan(actAcknowledged, n.now+n.latency(m.to, m.from)+outcome.Delay+outcome.Late, m, nil)
 }
 
-// handleAcknowledgement completes an operation when the acknowledgement is at its sender. That is
-// lost with the link of either NIC: then the operation fails although it has been done.
+// handleAcknowledgement completes an operation when the acknowledgement is at its sender. If the
+// link of either NIC is down, the acknowledgement is lost, and the operation fails although it was
+// done.
 func (n *Network) handleAcknowledgement(m *message) {
 	if m.from.nic.down || m.to.nic.down {
 		n.planFailure(m, errTimedOut, "the peer's NIC does not acknowledge")

@@ -336,8 +336,8 @@ func (e *endpoint) complete(c fabric.Completion) {
 	e.endWait()
 }
 
-// endWait ends a Wait of this endpoint, because it has work for a Poll. The defect LosesWake leaves
-// that out.
+// endWait ends a Wait of this endpoint, because the endpoint has work for a Poll. With the defect
+// LosesWake the Wait goes on.
 func (e *endpoint) endWait() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true

@@ -123,7 +123,7 @@ func TCP() Model {
 }
 
 // Worst returns the model of a network that promises only that a completed write has been
-// delivered, and that commits every fault which this allows.
+// delivered, and that has every fault which this promise allows.
 func Worst() Model {
 	return Model{
 		Name: "worst",

@@ -149,7 +149,7 @@ func (a address) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(b, a.port)
 }
 
-// number returns the address as one number. The faults of the packets from and to it depend on it.
+// number returns the address as one number, on which the faults of packets from and to it depend.
 func (a address) number() uint64 {
 	return uint64(a.host)<<32 | uint64(a.nic)<<16 | uint64(a.port)
 }

@@ -187,7 +187,7 @@ func (p *pair) retry(landed *message) {
 }
 
 // markLanded records that all packets of a message or write have landed, or never will, and lets
-// packets land that have waited for it. No order holds for other operations.
+// packets land that have waited for that. Nothing waits for reads and atomic operations.
 func (p *pair) markLanded(m *message) {
 	switch m.kind {
 	case fabric.KindSend:

@@ -57,7 +57,7 @@ func (n *Network) tryAgain(m *message) {
 }
 
 // forgetNotReady forgets a message whose sender has died, if the message went back to its sender
-// because this endpoint had no receive buffer. It reports whether it had.
+// because this endpoint had no receive buffer. It reports whether that was so.
 func (e *endpoint) forgetNotReady(m *message) bool {
 	if m.again {
 		m.again = false

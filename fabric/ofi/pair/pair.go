@@ -359,7 +359,7 @@ func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 }
 
 // HandleReply handles the reply of a process that has accepted this side's request. Until the reply
-// is verified, it may be any process.
+// is verified, any process may have sent it.
 func (m *Machine) HandleReply(c Conn, data []byte) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {

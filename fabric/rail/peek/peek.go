@@ -80,9 +80,9 @@ type Peek struct {
 	direct bool // all have functions that receive and inject
 }
 
-// New makes a Peek of endpoints with C functions and descriptors to wait for. It returns nil if one
-// of them lacks these. It holds up to room buffers of the caller, and the NICs' own buffers
-// have tokens from first on.
+// New makes a Peek of endpoints with C functions and descriptors to wait for; it returns nil if an
+// endpoint lacks these. The Peek holds up to room receive buffers of the caller. first is the token
+// of the first of the buffers that each NIC has of its own.
 func New(endpoints []fabric.Provider, room int, first fabric.Token) *Peek {
 	for _, e := range endpoints {
 		s, ok := e.(fabric.Sleeper)
@@ -146,8 +146,8 @@ func (p *Peek) Owed(nic int) uint32 {
 // Owes reports whether C could not post a receive buffer of some NIC: Owed says which.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid records that the caller has called Owed for every NIC: it posts the buffers that C could
-// not post.
+// Repaid records that the caller has called Owed for every NIC, and will post the buffers that C
+// could not post.
 func (s *State) Repaid() { s.owed = 0 }
 
 // Count adds to c the operations and bytes that C has moved by a NIC.

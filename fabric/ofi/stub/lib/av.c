@@ -81,7 +81,8 @@ bool peer_map(struct peer *p)
 }
 
 /* Adds the endpoint `id` to the vector, if it is not there, and to the peers that each endpoint
- * with this vector knows. Stores its position in the vector in *addr, unless addr is NULL. */
+ * with this vector knows. Stores the endpoint's position in the vector in *addr, unless addr is
+ * NULL. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);

@@ -1,6 +1,7 @@
 /*
- * hello.c: efa's handshake with a peer before it writes to it (rules.tsv: R10). It sends one
- * request, the peer's poll replies, and until then operations wait, at most 16 of an endpoint.
+ * hello.c: efa's handshake with a peer before the first read or write there (rules.tsv: R10). The
+ * endpoint sends one request, and a poll of the peer replies. Until the reply operations wait, at
+ * most 16 of an endpoint.
  */
 #define _GNU_SOURCE
 #include "stub.h"

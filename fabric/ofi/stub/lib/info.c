@@ -106,7 +106,7 @@ static size_t granted_size(const struct settings *s, enum kind kind, size_t offe
                                  : offered;
 }
 
-/* Removes the orders that rxm does not keep with atomic operations, because it does them by
+/* Removes the orders that rxm does not keep beside atomic operations, which it carries out by
  * messages: those of rule G68b, and the sizes up to which order holds (G68c). */
 static void alter_atomics(const struct settings *s, enum kind kind, struct fi_info *o)
 {

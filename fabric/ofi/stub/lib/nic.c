@@ -15,12 +15,12 @@
  * can do it. */
 enum { TICK_US = 50 };
 
-/* The longest sleep while operations are under way: one that is posted meanwhile may be due
- * earlier, and nic_kick does not end this sleep. */
+/* The longest sleep while operations are under way: an operation that is posted meanwhile may be
+ * due earlier, and nic_kick does not end this sleep. */
 enum { SLEEP_NS = 1000000 };
 
-/* Held until the thread of the last domain has ended, so that a new domain does not start one
- * beside it. Acquired before lock. */
+/* Held until the thread of the last domain has ended, so that a new domain does not start a second
+ * thread beside it. Acquired before lock. */
 static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */

@@ -40,9 +40,9 @@ void rnr_wait(struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes the first n operations that wait for a target due, and reports whether it did so for any.
- * One whose domain another thread has locked stays until the next check: to wait for that lock here
- * could deadlock. held is the domain that the caller has locked. */
+/* Makes the first n operations that wait for a target due, and reports whether there was one. An
+ * operation whose domain another thread has locked waits until the next check: to wait for that
+ * lock here could deadlock. held is the domain that the caller has locked. */
 static bool resume(struct mapping *m, int64_t n, struct domain *held)
 {
     bool any = false;

@@ -156,9 +156,9 @@ static void list_mapping(struct mapping *m)
 }
 
 /* Makes the file of an endpoint of this process and maps it; NULL: it could not. The file has this
- * process's random number (owner_nonce) and its address in the memory of this process
- * (owner_nonce_at): another process reads it there to find out whether the owner of the file still
- * lives (owner_gone). */
+ * process's random number (owner_nonce), and the address at which this process has that number
+ * (owner_nonce_at). Another process reads the number there to find out whether the owner of the
+ * file still lives (owner_gone). */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
 {
     char path[320];
