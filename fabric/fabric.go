@@ -25,8 +25,8 @@ var ErrAgain = errors.New("fabric: try again")
 // holds. The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
-// Token names one operation of the caller. The operation's Completion has it. It is returned once.
-// Tokens of operations in flight are distinct and below Config.Tokens.
+// Token names one operation of the caller. The operation's Completion, of which there is one, has
+// the token. Tokens of operations in flight are distinct and below Config.Tokens.
 type Token uint32
 
 // NoToken is the Token of a Completion that no operation of this endpoint caused.
@@ -125,8 +125,8 @@ type RMA struct {
 	Fence  bool // as Send.Fence
 
 	// Write only: the target gets a completion of KindData, with Data, once the bytes are there and
-	// not before. It confirms this Write; it confirms others as far as WriteAfterWrite promises.
-	// The target does not learn of an error.
+	// not before. The completion confirms this Write, and earlier Writes if Caps.WriteAfterWrite
+	// promises their order. The target does not learn of an error.
 	Notify bool
 	Data   uint32
 }
@@ -233,9 +233,9 @@ type Provider interface {
 	Write(*RMA) error
 	// Read posts a one-sided read. ErrAgain: not posted.
 	Read(*RMA) error
-	// Poll makes progress and fills c with up to len(c) completions. No token comes twice. It fails
-	// where the queue has overrun (ErrOverrun: some completions never come) or cannot be read, and
-	// where an operation of this endpoint without a token has failed.
+	// Poll makes progress and fills c with up to len(c) completions. No token comes twice. Poll
+	// fails where the queue has overrun (ErrOverrun: some completions never come) or cannot be
+	// read, and where an operation of this endpoint without a token has failed.
 	//
 	// A Poll without completions may still leave work: over sockets a Poll moves one Write of a
 	// peer at a time, and such a Write leaves no completion at its target. Ready reports such work.
@@ -284,8 +284,8 @@ type Joiner interface {
 	Remove(pe libshmem.PE)
 }
 
-// A Holder is a Provider that keeps operations which its caller regards as posted, and loses them
-// with the process. Holds reports whether there are any.
+// A Holder is a Provider that keeps operations which its caller regards as posted, and which are
+// lost if the process ends now. Holds reports whether it keeps any.
 type Holder interface {
 	Provider
 	Holds() bool

@@ -387,8 +387,9 @@ func (p *Provider) Holds() bool { return p.delayed.Len() > 0 }
 func (p *Provider) earliest() int64 { return min(p.delayed.earliest(), p.refused.due) }
 
 // Poll implements fabric.Provider: it posts delayed operations that are due, polls the inner
-// provider, and returns the completions of the caller's operations. It handles those of its own: the
-// pieces of a write, and notes, which are messages with a write's immediate data (note.go).
+// provider, and returns the completions of the caller's operations. It handles those of this
+// package's own: the pieces of a write, and notes, messages with a write's immediate data
+// (note.go).
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	if p.panics.Load() {
 		panic("chaos was asked for a panic")

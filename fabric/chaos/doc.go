@@ -5,9 +5,10 @@
 // without a promise, is then caught on one machine and over plain tcp.
 //
 // It owns the delays, the immediate data of writes, which it carries itself in messages (note.go),
-// and the promise of Caps.DeliveryComplete. It makes no other promise: without this one nothing
-// larger than a message could be completed on a network without order. It does not own connections,
-// memory or receives, and it repeats and loses nothing: a provider is responsible for that.
+// and the promise of Caps.DeliveryComplete. It makes no other promise. Without completions that
+// mean delivery, nothing larger than a message could be completed on a network without order. It
+// does not own connections, memory or receives, and it repeats and loses nothing: a provider has to
+// be reliable.
 //
 // # What is the same each time
 //

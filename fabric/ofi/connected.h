@@ -1,7 +1,7 @@
 /*
- * connected.h: an endpoint that makes a connection with each peer. Go decides which connections it
- * makes, and when (connected.go); here are the calls of libfabric, and the state that each
- * operation reads.
+ * connected.h: an endpoint that makes a connection with each peer. Go decides which connections are
+ * made, and when (connected.go); here are the calls of libfabric, and the state that each operation
+ * reads.
  */
 #ifndef SHMEMI_OFI_CONNECTED_H
 #define SHMEMI_OFI_CONNECTED_H

@@ -107,8 +107,8 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 
 /*
  * Returns the error to report for an operation. EINVAL would mean that the operation itself is at
- * fault, and so would fail by another NIC as well. With these prov_errno of efa the NIC is at
- * fault: it or the peer's NIC has lost its state of queue pairs, addresses or keys. The error is
+ * fault, and so would fail by another NIC as well. With these prov_errno of efa a NIC is at
+ * fault: this NIC or the peer's has lost its state of queue pairs, addresses or keys. The error is
  * then EIO.
  */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int prov_errno)

@@ -19,8 +19,8 @@ enum {
 };
 
 /*
- * Returns the kind of the operation with a token. The caller's lock orders accesses to kinds. They
- * are atomic because that lock is taken in Go as well, where ThreadSanitizer does not see it.
+ * Returns the kind of the operation with a token. The caller's lock orders accesses to kinds. The
+ * accesses are atomic only because ThreadSanitizer does not see that lock where Go takes it.
  */
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token)
 {
@@ -41,8 +41,8 @@ uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *ctx)
     return at < o->tokens * sizeof(*o->contexts) ? (uint32_t)(at / sizeof(*o->contexts)) : NO_TOKEN;
 }
 
-/* Returns 0 if an operation on a PE may be posted, or its error. It begins the connection, or fills
- * in the address, of a PE that had no operation before. */
+/* Returns 0 if an operation on a PE may be posted, or its error. At the first operation on a PE it
+ * begins the connection, or inserts the PE's address into the address vector. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)

@@ -18,9 +18,9 @@
 //
 // # Promises
 //
-// There is no order between NICs, so Caps promise none, no fences, and no atomic operations: those
-// of two NICs are not atomic together. A Write is complete when all of its parts are. A Write with
-// Notify is not cut up, so that its number means all of its bytes.
+// There is no order between NICs, so Caps promise none, no fences, and no atomic operations: two
+// operations on a word by different NICs are not atomic together. A Write is complete when all of
+// its parts are. A Write with Notify is not cut up, so that its number means all of its bytes.
 //
 // # Keys
 //
@@ -42,8 +42,8 @@
 // Where messages complete at the target nothing is injected directly: small messages are copied,
 // and kept until they have arrived.
 //
-// An operation that waits for the first contact with a NIC that has failed never completes; it is
-// found by its pair of NICs and posted on another (contact.go).
+// An operation that waits for the first contact with a NIC that has failed never completes. Such
+// operations are found by their pair of NICs and posted on another pair (contact.go).
 //
 // Config.Lost gets the first failure of each NIC, once.
 //

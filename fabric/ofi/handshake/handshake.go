@@ -81,8 +81,8 @@ const (
 	Missing                   // the replying side has not received Confirmed
 )
 
-// The form of requests and replies: a mark with the version, the kind, the PE of the sender and
-// that of the other side, the number of the request, the number it has seen, a nonce, and the MAC.
+// The form of requests and replies: a mark with the version, the kind, the PEs of the sender and of
+// the other side, Request.Number and Request.Seen, a nonce, and the MAC.
 const (
 	mark     = 0x01_6d_68_73 // "shm", version 1
 	kindAt   = 4

@@ -11,13 +11,13 @@
 // confirmation and uses the connection; on the confirmation the other side uses it, too. A side
 // that needs the connection and still waits for the confirmation sends a reminder after a second,
 // because a word may have been damaged in transit; the first side then confirms again. If both
-// sides make a request, that of the lower PE goes on and the other is refused.
+// sides make a request, the request of the lower PE goes on, and that of the higher PE is refused.
 //
-// A connection that breaks before it is confirmed is requested again. If one breaks later, messages
-// may have been lost with it, and neither side knows which. A request finds out whether the peer
-// lives. If it does, both sides give each other up at once. If it does not, the process has ended,
-// and the PE is lost when an operation needs it. A peer that has sent the word that it leaves gets
-// no request.
+// A connection that breaks before it is confirmed is requested again. If a connection breaks after
+// that, messages may have been lost with it, and neither side knows which. Then a side makes a
+// request, to find out whether the peer lives. If the peer lives, both sides give each other up at
+// once. If not, the peer's process has ended, and the PE is lost when an operation needs it. A peer
+// that has sent the word that it leaves gets no request.
 //
 // A pair takes memory from its first use on. There is no thread here: the caller serialises all
 // calls, and nothing sleeps.

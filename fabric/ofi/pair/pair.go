@@ -222,9 +222,9 @@ func (m *Machine) retry(p *pair, why string) {
 	m.become(p, pausing)
 }
 
-// shutDown has the network end the connection of a pair that may have operations under way. It is
-// closed when it has ended: if it were closed at once, after a part of a read's data has arrived,
-// libfabric 1.17 would report the read twice, and free it twice.
+// shutDown has the network end the connection of a pair, which may have operations under way, and
+// closes it only when it has ended. If a connection were closed after a part of a read's data has
+// arrived, libfabric 1.17 would report the read twice, and free it twice.
 func (m *Machine) shutDown(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {

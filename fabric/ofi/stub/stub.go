@@ -34,7 +34,7 @@
 //	dmabuf=0   registrations by a dma-buf fail; peer=0: those of GPU memory by its address
 //	fail_at=K  the K-th registration of GPU memory fails
 //	unreached_at=K   the K-th registration of GPU memory succeeds, but no operation reaches it
-//	data_fails_at=K   of the K-th peer's write with immediate data only the bytes arrive (R9)
+//	data_fails_at=K   the K-th write with immediate data of peers arrives without the data (R9)
 //	overrun_at=K   the K-th read of a completion queue finds it overrun
 //	stray=N    the first N reads find errors of no operation, with stray_err (5) and stray_flags (0)
 //

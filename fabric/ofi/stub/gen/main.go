@@ -131,8 +131,8 @@ func (r row) value() string {
 	return "0"
 }
 
-// release returns a version of libfabric, such as "2.1", as the C macro RELEASE of the stub; for a
-// text that is no version, such as "-", it returns otherwise.
+// release returns a version of libfabric, such as "2.1", as the C macro RELEASE of the stub. For a
+// text that is not a version, such as "-", it returns `otherwise`.
 func release(text, otherwise string) string {
 	major, minor, ok := strings.Cut(text, ".")
 	if !ok {

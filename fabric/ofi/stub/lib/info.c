@@ -240,9 +240,9 @@ static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint
     return 1;
 }
 
-/* Appends the offers of one NIC to the list that *end ends. cxi has a second offer, with keys of
- * the provider's choice, which is left out if hints were given and the first one fits. Returns a
- * negative error, or a number from 0 on. */
+/* Appends the offers of one NIC to the list that *end ends. cxi has a second offer, for programs
+ * that choose the keys of their memory (offer_keys); it is left out if hints were given and the
+ * first offer fits. Returns a negative error, or a number from 0 on. */
 static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, uint32_t version,
                        uint64_t flags, const struct fi_info *hints, struct fi_info ***end)
 {

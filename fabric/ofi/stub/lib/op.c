@@ -81,9 +81,9 @@ uint64_t ep_due(const struct ep *ep)
     return ep->heap_len > 0 ? ep->heap[0]->due : UINT64_MAX;
 }
 
-/* Returns an operation with a token that was not used before: its number, and in the upper half a
- * count of its uses, so that a late reply does not match the next operation. It reuses a free
- * record. */
+/* Returns a new operation, in a free record if there is one. The lower half of its token is the
+ * number of the record, the upper half how often the record was used: so a late reply to an
+ * operation does not match the next operation in the record. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
 {
     struct op *op = ep->free_ops;

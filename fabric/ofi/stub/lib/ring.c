@@ -18,8 +18,8 @@ static struct record *slot(struct wire *w, uint64_t at)
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
 }
 
-/* Tries to acquire the lock of an endpoint's file. Its owner has it only for the time of a copy,
- * but may be stopped meanwhile, so callers do not wait for it. */
+/* Tries to acquire the lock of an endpoint's file. The holder keeps the lock only for the time of a
+ * copy, but may be stopped meanwhile, so callers do not wait for the lock. */
 bool wire_try_lock(struct wire *w)
 {
     int ret = pthread_mutex_trylock(&w->lock);
