@@ -11,6 +11,7 @@ func (c *Caps) Tile(userBlock int) int {
 	if userBlock >= 0 {
 		block = userBlock
 	}
+	// Tokens have tiles of 4096 or of 128 bytes (device/shmem/eager_layout.h), or no tiles.
 	switch {
 	case OverSockets(c.Provider) || c.Rails > 1 || c.Repeats || block < 128:
 		return 0

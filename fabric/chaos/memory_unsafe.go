@@ -31,7 +31,7 @@ func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 	}
 	if prov.Caps().LocalMR {
 		if a.region, err = prov.Register(unsafe.Pointer(&a.mem[0]), uint64(len(a.mem))); err != nil {
-			_ = unix.Munmap(a.mem)
+			_ = unix.Munmap(a.mem) // the error of Register says more
 			return nil, err
 		}
 	}

@@ -223,7 +223,7 @@ func writeRound(t *testing.T, e, target *endpoint, to libshmem.PE, limit int) {
 		// simulated network to itself.
 		if fruitless++; n > 0 || e.prov.Ready() {
 			fruitless = 0
-		} else if fruitless == 128 {
+		} else if fruitless == 128 { // so many in a row: leave the network to the other endpoint
 			fruitless = 0
 			time.Sleep(50 * time.Microsecond)
 		}

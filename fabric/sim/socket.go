@@ -91,7 +91,7 @@ func (e *endpoint) readPacket(p *packet) bool {
 		n.countLanded(p)
 	case n.storePacket(p):
 		n.countLanded(p)
-	default:
+	default: // the first of two pieces is stored, or the message has failed
 		return !p.half
 	}
 	return true

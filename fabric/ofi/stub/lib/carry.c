@@ -65,6 +65,7 @@ static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
         if (part >= n)
             part = n > WORD ? n - WORD : n;
         ret = move(op, memory, from, part);
+        /* Orders this copy before the next one. */
         atomic_thread_fence(memory_order_release);
     }
     return ret;

@@ -48,7 +48,7 @@ static void open_nvml(const struct settings *s)
 
 /*
  * Reports whether CUDA counts as found. With cuda=look the libraries are loaded in the provider's
- * order, and each of the rules R21a to R21d says that the provider needs one.
+ * order. The rules R21a to R21c each say that the provider needs one of them.
  */
 bool cuda_found(const struct settings *s)
 {

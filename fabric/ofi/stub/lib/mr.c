@@ -177,8 +177,8 @@ static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key
     return ret;
 }
 
-/* Registers main memory. Providers without rule R19j of rules.tsv refuse a registration of length
- * 0. */
+/* Registers main memory. If a test switches off rule R19j of rules.tsv, cxi refuses a registration
+ * of length 0. */
 static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
                uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
 {

@@ -50,8 +50,8 @@ static bool setting_is(const char *key, const char *value)
 
 /*
  * Reads all settings that stay the same while a fabric is open. version=2.1 is the libfabric whose
- * provider the stub imitates; minor=N is another way to write version=1.N. Without both it is 2.6
- * with efa, 2.3 with cxi and 1.22 with verbs.
+ * provider the stub imitates; minor=N is another way to write version=1.N. Without both
+ * settings the version is 2.6 for efa, 2.3 for cxi and 1.22 for verbs.
  */
 void settings_read(struct settings *s)
 {
