@@ -282,8 +282,8 @@ func (e *endpoint) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return nil
 }
 
-// Poll handles the packets in the socket of this endpoint and, unless Manual is set, the next event
-// of the whole network. Then it returns the completions of this endpoint.
+// Poll handles the handshakes and the packets in the socket of this endpoint and, unless Manual is
+// set, the next event of the whole network. Then it returns the completions of this endpoint.
 func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	n := e.net
 	n.mu.Lock()

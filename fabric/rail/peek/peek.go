@@ -178,7 +178,7 @@ func (p *Peek) Native() fabric.Native {
 // number. If C's poll of the NIC failed instead, it returns libfabric's error.
 func (p *Peek) Drain(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
-	if q.error == C.SHMEMI_IN_GO { // the caller polls it
+	if q.error == C.SHMEMI_IN_GO { // the NIC needs a Poll in Go, which the caller makes
 		q.error = 0
 	}
 	if q.error != 0 {

@@ -99,9 +99,9 @@ static uint64_t drawn_key(struct domain *d, const struct region *r)
     return without(&d->fabric->set, d->kind, R14a) ? ++d->keys : wire_draw() & UINT32_MAX;
 }
 
-/* Assigns a key and a slot to a region. The caller holds the domain's lock. The provider draws the
- * key if it chooses keys (FI_MR_PROV_KEY) and ignores requested ones (rule R14b); a requested key
- * that is in use is an error. */
+/* Assigns a key and a slot to a region. The caller holds the domain's lock. A provider that
+ * chooses keys (FI_MR_PROV_KEY) draws the key if it ignores requested keys (rule R14b) or the
+ * request is 0. Otherwise the key is the requested one, and an error if that is in use. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
     const bool chooses = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
