@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from typing import Literal, SupportsIndex
 
@@ -58,7 +59,7 @@ class Mesh(Messages):
     Raises
     ------
     ArgumentError
-        A number is out of range, the secret is too short, or there is no such `gpu`.
+        A number is out of range, the secret is too short, or there is no such `gpu` or timeout.
     InitError
         There is no such network.
     LibraryError
@@ -83,6 +84,10 @@ class Mesh(Messages):
         super().__init__(load("Mesh", library).waiting)
         if gpu not in GPUS:
             raise ArgumentError("Mesh", f"gpu={gpu!r}", "it is not known", "use 'others' or 'own'")
+        if not timeout > 0:
+            raise ArgumentError(
+                "Mesh", f"timeout={timeout}", "no member answers at once", "raise it"
+            )
         self._gpu = gpu == "own"
         handle = ctypes.c_uint64()
         options = Options(
@@ -92,7 +97,7 @@ class Mesh(Messages):
             secret,
             len(secret),
             integer("Mesh", "contexts", contexts),
-            int(timeout * 1000),
+            math.ceil(timeout * 1000),
             provider.encode() if provider else None,
             nics.encode() if nics else None,
             gpu=GPUS[gpu],

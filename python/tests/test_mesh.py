@@ -28,10 +28,11 @@ def test_messages_and_gpu_memory_as_an_option() -> None:
     program = """
 import numpy as np, shmem
 secret = b"0123456789abcdef"
-try:
-    shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="both")
-except shmem.ArgumentError as error:
-    print(error)
+for wrong in {"gpu": "both"}, {"timeout": 0}:
+    try:
+        shmem.Mesh(0, 2, secret=secret, provider="tcp", **wrong)
+    except shmem.ArgumentError as error:
+        print(error)
 with shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="others") as a, \\
      shmem.Mesh(1, 2, secret=secret, provider="tcp") as b:
     a.add(b.address), b.add(a.address)
@@ -47,7 +48,7 @@ with shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="others") as a, \\
     assert a.receive(timeout=10) == (1, b"x" * 4064)
 """
     out = prints(program)
-    assert "gpu='both'" in out and "use 'others' or 'own'" in out
+    assert "gpu='both'" in out and "use 'others' or 'own'" in out and "timeout=0: no" in out
 
 
 def test_two_meshes_of_one_process() -> None:

@@ -67,7 +67,8 @@ func TestTests(t *testing.T) {
 func TestSizes(t *testing.T) {
 	for text, want := range map[string][]int64{
 		"8": {8}, "1M,8,8": {8, 1 << 20}, "8:64": {8, 16, 32, 64}, "8:100": {8, 16, 32, 64}, "8:1K:4": {8, 32, 128, 512}, "4k:4K": {4096},
-		"0": nil, "8:4": nil, "8:16:1": nil, "x": nil, "8:16:2:2": nil, "": nil, "1:1G,3:1G,5:1G": nil,
+		"8:1M:1152921504606846976": {8},
+		"0":                        nil, "8:4": nil, "8:16:1": nil, "x": nil, "8:16:2:2": nil, "": nil, "1:1G,3:1G,5:1G": nil,
 	} {
 		got, err := parseSizes(text)
 		if !slices.Equal(got, want) || (err == nil) != (want != nil) {

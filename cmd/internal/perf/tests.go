@@ -143,7 +143,9 @@ func parseSizes(text string) (out []int64, err error) {
 		case first == 0 || last < first || factor < 2:
 			return nil, fmt.Errorf("-s %s: %q has no size above 0, or does not ascend (say 8:1M, or 8:1M:4)", text, part)
 		}
-		for n := first; n <= last; n *= factor {
+		out = append(out, first)
+		for n := first; n <= last/factor; { // the product fits
+			n *= factor
 			out = append(out, n)
 		}
 	}
