@@ -4,15 +4,15 @@ package seeded
 var stagingDefects = []defect{
 	{
 		id: "staging/bytes-ahead-of-a-fence", file: "runtime/proxy/gpustage/arrival_perform.go",
-		was:  "(h.Token == 0 || h.Token != l.epoch || l.epochMark != next)",
-		is:   "(h.Token == 0 || l.epochMark != next)",
+		was:  "(h.Token == 0 || h.Token != peer.epoch || peer.epochMark != next)",
+		is:   "(h.Token == 0 || peer.epochMark != next)",
 		user: "a kernel sees the bytes of a put behind a fence before the signal of one in front of it",
 		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsAhead$"), says: `a fence: 1 calls`,
 	},
 	{
 		id: "staging/signal-after-failed-read", file: "runtime/proxy/gpustage/pull.go",
-		was:  "		if (*l.pulls.At(0)).err != 0 {\n			if l.failed",
-		is:   "		if false {\n			if l.failed",
+		was:  "		if (*peer.pulls.At(0)).err != 0 {\n			if peer.failed",
+		is:   "		if false {\n			if peer.failed",
 		user: "survivors of a PE that died see its signal, and not the bytes before it",
 		by:   unit("./runtime/proxy/gpustage", "^TestPullsFailedRead$"), says: `Pulls:\{All:2 Done:2\}`,
 	},
@@ -102,7 +102,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/signals-in-the-order-of-places", file: "runtime/proxy/gpustage/dispatch.go",
-		was:  "	for _, i := range s.turns[:pieces] {",
+		was:  "	for _, i := range s.order[:pieces] {",
 		is:   "	for i := range pieces {",
 		user: "of two puts with signals to one word the first one may leave its value",
 		by:   unit("./runtime/proxy", "^TestStagedBatchOrder$"), says: `signal \d+ comes after \d+`,

@@ -42,10 +42,10 @@ type chunk struct {
 
 // record describes one block. All fields but next are set only in the first block of a message.
 type record struct {
-	next      uint32 // next block of the same message, or of the list of free blocks
-	other     uint32 // first block of the next message in the same hash chain
-	from, seq uint32
-	length    uint32 // of the message
+	next        uint32 // next block of the same message, or of the list of free blocks
+	nextInChain uint32 // first block of the next message in the same hash chain
+	from, seq   uint32
+	length      uint32 // of the message
 }
 
 // New returns an empty Messages for messages of at most longest bytes.
@@ -82,7 +82,7 @@ func (m *Messages) find(from, seq uint32) *uint32 {
 		if r.from == from && r.seq == seq {
 			break
 		}
-		at = &r.other
+		at = &r.nextInChain
 	}
 	return at
 }
@@ -116,7 +116,7 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	}
 	head := m.head(from, seq)
 	_, r := m.block(first)
-	r.from, r.seq, r.length, r.other = from, seq, length, *head
+	r.from, r.seq, r.length, r.nextInChain = from, seq, length, *head
 	*head = first
 	m.count++
 }
@@ -145,7 +145,7 @@ func (m *Messages) grow() {
 		for at != none {
 			_, r := m.block(at)
 			head := m.head(r.from, r.seq)
-			at, r.other, *head = r.other, *head, at
+			at, r.nextInChain, *head = r.nextInChain, *head, at
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (m *Messages) Drop(from uint32) {
 	for i := range m.heads {
 		for at := &m.heads[i]; *at != none; {
 			if _, r := m.block(*at); r.from != from {
-				at = &r.other
+				at = &r.nextInChain
 				continue
 			}
 			m.forget(at)
@@ -222,7 +222,7 @@ func (m *Messages) Drop(from uint32) {
 func (m *Messages) forget(at *uint32) {
 	block := *at
 	_, r := m.block(block)
-	*at = r.other
+	*at = r.nextInChain
 	for block != none {
 		_, r := m.block(block)
 		block, r.next, m.free = r.next, m.free, block

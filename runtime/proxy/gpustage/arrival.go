@@ -127,9 +127,9 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 		return false
 	}
 	a.heaps.Flush()
-	l := &a.in[h.From]
-	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
-		a.storeWaiting(l, h, payload, n)
+	peer := &a.in[h.From]
+	if peer.held.Len() > 0 || peer.Pulls.Open() || !a.perform(peer, h, payload, n, false) {
+		a.storeWaiting(peer, h, payload, n)
 	}
 	a.MarkBusy(libshmem.PE(h.From))
 	return true
@@ -137,7 +137,7 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 
 // storeWaiting stores a copy of a message that cannot be applied yet. Advance applies it when the
 // messages before it, and the bytes announced before it, are in place.
-func (a *arrivals) storeWaiting(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
+func (a *arrivals) storeWaiting(peer *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
 	if a.assembled == nil {
 		a.assembled = make([]byte, layout.MessageSize)
 	}
@@ -146,10 +146,10 @@ func (a *arrivals) storeWaiting(l *arrivalPeer, h *layout.Header, payload unsafe
 	if n > 0 {
 		mem.Copy(unsafe.Pointer(&m[layout.HeaderSize]), payload, n)
 	}
-	number := uint32(l.Kept.All)
+	number := uint32(peer.Kept.All)
 	a.kept.Keep(h.From, number, m)
-	l.held.Push(waitingMessage{l.Pulls.All, number, uint32(n)})
-	l.Kept.All++
+	peer.held.Push(waitingMessage{peer.Pulls.All, number, uint32(n)})
+	peer.Kept.All++
 }
 
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the first block of a stored message has its header
@@ -163,21 +163,21 @@ func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 // performWaiting performs a waiting message, or the part of it that is left. It returns false if
 // the message still has to wait. A message in one block is read in place; a longer one is copied
 // together first.
-func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
+func (a *arrivals) performWaiting(peer *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
 	h := a.header(pe, m)
 	if layout.HeaderSize+m.n <= early.BlockSize {
-		return a.perform(l, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
+		return a.perform(peer, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
 	}
 	message := a.kept.Copy(uint32(pe), m.number)
 	defer a.kept.Reuse(message)
-	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
+	return a.perform(peer, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
 }
 
 // MarkBusy adds a PE to busy, the PEs that Advance checks at each poll, if work for its messages is
 // not complete. Until it is, C leaves the messages of that PE to Go.
 func (a *arrivals) MarkBusy(pe libshmem.PE) {
-	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
-		l.listed = true
+	if peer := &a.in[pe]; !peer.listed && a.unfinished(peer) {
+		peer.listed = true
 		a.peers[pe].Behind = true
 		a.busy = append(a.busy, pe)
 	}
@@ -185,8 +185,8 @@ func (a *arrivals) MarkBusy(pe libshmem.PE) {
 
 // unfinished reports whether messages of a PE wait, bytes that it announced have not arrived, or
 // stream.In has not carried out work for it.
-func (a *arrivals) unfinished(l *arrivalPeer) bool {
-	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.LastPassed(stream.In)
+func (a *arrivals) unfinished(peer *arrivalPeer) bool {
+	return peer.held.Len() > 0 || peer.Pulls.Open() || peer.Issued > a.streams.LastPassed(stream.In)
 }
 
 // Advance applies the waiting messages of each busy PE that need not wait any more, in their order.
@@ -198,28 +198,28 @@ func (a *arrivals) Advance() {
 	}
 	still := a.busy[:0]
 	for _, pe := range a.busy {
-		l := &a.in[pe]
-		for l.held.Len() > l.underway && !l.changing {
-			m := l.held.At(l.underway)
-			if l.Pulls.Done < m.pulls {
+		peer := &a.in[pe]
+		for peer.held.Len() > peer.underway && !peer.changing {
+			m := peer.held.At(peer.underway)
+			if peer.Pulls.Done < m.pulls {
 				break
 			}
 			if h := a.header(pe, m); a.needsKernel(h) {
-				if !a.changeByStream(l, h) {
+				if !a.changeByStream(peer, h) {
 					break
 				}
 				continue
 			}
-			if l.underway > 0 || !a.performWaiting(l, pe, m) {
+			if peer.underway > 0 || !a.performWaiting(peer, pe, m) {
 				break
 			}
 			a.removeFirst(pe)
 		}
-		if a.unfinished(l) {
+		if a.unfinished(peer) {
 			still = append(still, pe)
 			continue
 		}
-		l.listed = false
+		peer.listed = false
 		// C may handle messages of that PE again, unless Go has to handle all of them: because this
 		// PE has to flush the writes of NICs, which C does not do (heaps.flushBy), or because that
 		// PE is lost.
@@ -248,14 +248,14 @@ func (a *arrivals) Atomics() uint64 {
 // Drop removes the waiting messages of a lost PE. Messages that are in a stream stay until the
 // stream has carried them out.
 func (a *arrivals) Drop(pe libshmem.PE) {
-	l := &a.in[pe]
-	keep := l.underway
-	if l.changing {
+	peer := &a.in[pe]
+	keep := peer.underway
+	if peer.changing {
 		keep = max(keep, 1)
 	}
-	for l.held.Len() > keep {
-		a.kept.Forget(uint32(pe), l.held.PopLast().number)
-		l.Kept.Done++
+	for peer.held.Len() > keep {
+		a.kept.Forget(uint32(pe), peer.held.PopLast().number)
+		peer.Kept.Done++
 	}
 }
 
@@ -266,8 +266,8 @@ func (a *arrivals) CheckIdle() error {
 		return fmt.Errorf("%d PEs busy, lock %v, %d messages kept", len(a.busy), a.words.hasLock, a.kept.Len())
 	}
 	for i := range a.in {
-		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {
-			return fmt.Errorf("messages of PE %d: %+v, %+v", i, l, *l.progress)
+		if peer := &a.in[i]; peer.held.Len() != 0 || peer.Kept.Open() || peer.Pulls.Open() || peer.changing || peer.underway != 0 || peer.listed {
+			return fmt.Errorf("messages of PE %d: %+v, %+v", i, peer, *peer.progress)
 		}
 	}
 	return nil
@@ -275,7 +275,7 @@ func (a *arrivals) CheckIdle() error {
 
 // removeFirst removes the first waiting message of a PE, which has been applied.
 func (a *arrivals) removeFirst(pe libshmem.PE) {
-	l := &a.in[pe]
-	a.kept.Forget(uint32(pe), l.held.Pop().number)
-	l.Kept.Done++
+	peer := &a.in[pe]
+	a.kept.Forget(uint32(pe), peer.held.Pop().number)
+	peer.Kept.Done++
 }

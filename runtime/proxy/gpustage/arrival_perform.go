@@ -14,10 +14,10 @@ import (
 // perform carries out a message, or puts its work into a stream. It returns false if that is not
 // possible now; h may then have been reduced to the part that is left. first says that h is in the
 // list of waiting messages, as the first of its PE.
-func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, first bool) bool {
+func (a *arrivals) perform(peer *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, first bool) bool {
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
-		if a.streams.LastPassed(stream.In) < l.Issued {
+		if a.streams.LastPassed(stream.In) < peer.Issued {
 			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
 			a.reply(libshmem.PE(h.From), h.Token, 0)
@@ -25,7 +25,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		return true
 	}
 	if !a.check.Segment.NamesGPU(h.Offset) {
-		if a.streams.LastPassed(stream.In) < l.Issued {
+		if a.streams.LastPassed(stream.In) < peer.Issued {
 			return false
 		}
 		if h.Kind == layout.KindPutSignal && a.check.Segment.NamesGPU(libshmem.Offset(h.Extra)) {
@@ -34,7 +34,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 				return true
 			}
 			reduceToSignal(h)
-			return a.changeWord(l, h, first)
+			return a.changeWord(peer, h, first)
 		}
 		a.engine.Apply(h, payload, n)
 		return true
@@ -44,9 +44,9 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	}
 	switch h.Kind {
 	case layout.KindAMO:
-		return a.changeWord(l, h, first)
+		return a.changeWord(peer, h, first)
 	case layout.KindStore:
-		return a.storeGPU(l, h)
+		return a.storeGPU(peer, h)
 	}
 	if h.Kind == layout.KindPutSignal && a.check.Word(h, libshmem.Offset(h.Extra), 8) == nil {
 		return true
@@ -54,7 +54,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	if n > 0 && a.check.Target(h, h.Offset, uint64(n)) == nil {
 		return true // the job fails, so the signal is dropped, too
 	}
-	if n > 0 && !a.copyPayload(l, h, payload, n) {
+	if n > 0 && !a.copyPayload(peer, h, payload, n) {
 		return false
 	}
 	if h.Kind == layout.KindPut {
@@ -62,9 +62,9 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	}
 	reduceToSignal(h)
 	if !a.check.Segment.NamesGPU(h.Offset) {
-		return a.perform(l, h, nil, 0, first)
+		return a.perform(peer, h, nil, 0, first)
 	}
-	return a.changeWord(l, h, first)
+	return a.changeWord(peer, h, first)
 }
 
 // reduceToSignal changes the header of a put with signal into that of the signal alone, when its
@@ -76,15 +76,15 @@ func reduceToSignal(h *layout.Header) {
 
 // noteIssued records that stream.In has work for a PE, which later work of the PE may have to
 // follow.
-func (a *arrivals) noteIssued(l *arrivalPeer) {
-	l.Issued = a.streams.LastMark(stream.In)
+func (a *arrivals) noteIssued(peer *arrivalPeer) {
+	peer.Issued = a.streams.LastMark(stream.In)
 }
 
 // noteStored records that stream.In has a store for a PE, which later bytes of the PE may have to
 // follow.
-func (a *arrivals) noteStored(l *arrivalPeer) {
-	l.Stored = a.streams.NextMark(stream.In)
-	a.noteIssued(l)
+func (a *arrivals) noteStored(peer *arrivalPeer) {
+	peer.Stored = a.streams.NextMark(stream.In)
+	a.noteIssued(peer)
 }
 
 // copyPayload lets the stream copy the bytes of a message to their destination, from a slot,
@@ -92,14 +92,14 @@ func (a *arrivals) noteStored(l *arrivalPeer) {
 // puts, that are gathered for a driver call: a copy between two stores would split that call. If
 // such a store of this PE may be from before a fence (its epoch is not known to be that of these
 // bytes), it goes to the driver first. False: no slot is free.
-func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (a *arrivals) copyPayload(peer *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.check.Target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
 	}
 	if a.streams.Storable(at, n) {
 		a.streams.StoreWords(stream.In, at, payload, n)
-		a.noteStored(l)
+		a.noteStored(peer)
 		return true
 	}
 	i, ok := a.slots.Allocate()
@@ -109,19 +109,19 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	slot := a.slots.At(i)
 	mem.Copy(slot, payload, n)
 	next := a.streams.NextMark(stream.In)
-	if l.Stored == next && (h.Token == 0 || h.Token != l.epoch || l.epochMark != next) {
+	if peer.Stored == next && (h.Token == 0 || h.Token != peer.epoch || peer.epochMark != next) {
 		a.streams.FlushStores(stream.In)
 	}
-	l.epoch, l.epochMark = h.Token, next
+	peer.epoch, peer.epochMark = h.Token, next
 	a.streams.CopyBytes(stream.In, at, slot, uint64(n))
-	a.noteIssued(l)
+	a.noteIssued(peer)
 	a.streams.AddChore(stream.In, stream.Chore{For: a, What: releaseSlot, Index: i})
 	return true
 }
 
 // storeGPU stores an element in GPU memory: with one store of the stream if it has 4 or 8 bytes and
 // is aligned, so that readers see all of it at once, and as a copy of bytes otherwise.
-func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
+func (a *arrivals) storeGPU(peer *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
 		a.check.FailMalformed(h)
@@ -130,12 +130,12 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
 		if at := a.check.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
-			a.noteStored(l)
+			a.noteStored(peer)
 		}
 		return true
 	}
 	value := h.Operand
-	return a.copyPayload(l, h, unsafe.Pointer(&value), int(w))
+	return a.copyPayload(peer, h, unsafe.Pointer(&value), int(w))
 }
 
 // changeWord carries out an atomic operation or the update of a signal on GPU memory, through
@@ -145,7 +145,7 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 // complete, so that later messages of its PE cannot overtake it: those that stream.Word carries
 // out, and those in several steps, which beginWord starts. first says that h is in that list, as
 // the first of its PE.
-func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool {
+func (a *arrivals) changeWord(peer *arrivalPeer, h *layout.Header, first bool) bool {
 	at := a.check.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true
@@ -156,7 +156,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 	case word != nil && word.Known && h.Width == 8:
 		old := mem.Apply(h.Op, unsafe.Pointer(&word.Value), 8, h.Operand, h.Extra)
 		a.streams.Write(stream.In, at, 8, word.Value)
-		a.noteStored(l)
+		a.noteStored(peer)
 		if h.Fetch != 0 {
 			a.streams.RequireMark(stream.In)
 			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
@@ -169,17 +169,17 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 			return false
 		}
 		a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
-		a.noteIssued(l)
+		a.noteIssued(peer)
 		a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.lock != nil:
 		// endWord applies this operation, and others on the same word, from the list.
 		if first {
-			a.beginWord(l, h, at)
+			a.beginWord(peer, h, at)
 		}
 		return false
 	case h.Op == fabric.OpSet:
 		a.streams.Write(stream.In, at, h.Width, h.Operand)
-		a.noteStored(l)
+		a.noteStored(peer)
 		if h.Fetch != 0 {
 			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}

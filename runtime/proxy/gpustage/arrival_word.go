@@ -34,8 +34,8 @@ func (a *arrivals) needsKernel(h *layout.Header) bool {
 // changeByStream puts an atomic operation, the first waiting message of a PE that is not under way,
 // into stream.Word. It returns false if earlier work is not complete, no slot is free, or the
 // stream is full.
-func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
-	if a.streams.Full(stream.Word) || a.streams.LastPassed(stream.In) < l.Issued {
+func (a *arrivals) changeByStream(peer *arrivalPeer, h *layout.Header) bool {
+	if a.streams.Full(stream.Word) || a.streams.LastPassed(stream.In) < peer.Issued {
 		return false
 	}
 	at := a.check.Word(h, h.Offset, h.Width)
@@ -54,7 +54,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
 	a.streams.Atomic(stream.Word, at, h, old)
 	a.streams.AddChore(stream.Word, c)
-	l.underway++
+	peer.underway++
 	return true
 }
 
@@ -141,7 +141,7 @@ func (w *words) endPoll(passed uint64) {
 
 // beginWord starts an atomic operation in steps, the first waiting message of a PE, if it may start
 // now: it has a stream copy the word to a slot. endWord does the next steps.
-func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
+func (a *arrivals) beginWord(peer *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
 	if !w.tryBegin(at, h.Width) {
 		return
@@ -151,8 +151,8 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 		return
 	}
 	a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
-	a.noteIssued(l)
-	l.changing = true
+	a.noteIssued(peer)
+	peer.changing = true
 	w.all = append(w.all, word{at, h.Width, i})
 	a.streams.AddChore(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
 }
@@ -170,18 +170,18 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	a.in[c.PE].changing = false
 	a.streams.RequireMark(stream.In) // the replies have to follow the store below
 	for _, pe := range a.busy {
-		l := &a.in[pe]
-		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
-			m := l.held.At(0)
+		peer := &a.in[pe]
+		for peer.held.Len() > 0 && peer.underway == 0 && !peer.changing {
+			m := peer.held.At(0)
 			h := a.header(pe, m)
-			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || !a.check.Segment.NamesGPU(h.Offset) || a.check.Word(h, h.Offset, h.Width) != w.at {
+			if h.Kind != layout.KindAMO || peer.Pulls.Done < m.pulls || h.Width != w.width || !a.check.Segment.NamesGPU(h.Offset) || a.check.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			if h.Width == 8 {
 				known = a.check.Segment.CachedWord(h.Offset)
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
-			l.Issued, l.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)
+			peer.Issued, peer.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)
 			if h.Fetch != 0 {
 				a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
 			}

@@ -51,35 +51,35 @@ func (d *departures) mayShare(x *departure) bool {
 // or a new chunk. False: there is none now.
 func (d *departures) placeInChunk(p *piece) bool {
 	x := p.of
-	l := &d.to[x.pe]
+	peer := &d.to[x.pe]
 	shares := d.mayShare(x)
 	switch {
-	case l.open != nil && shares && d.mayJoin(l.open, x):
-		d.addPart(l.open, p)
+	case peer.open != nil && shares && d.mayJoin(peer.open, x):
+		d.addPart(peer.open, p)
 	case !shares:
-		d.closeChunk(l)
+		d.closeChunk(peer)
 		return d.newChunk(p, p.n)
 	default:
-		d.closeChunk(l)
-		if !d.openChunk(l, p) {
+		d.closeChunk(peer)
+		if !d.openChunk(peer, p) {
 			return false
 		}
 	}
-	l.shares -= alignPiece(x.n)
+	peer.shares -= alignPiece(x.n)
 	return true
 }
 
 // openChunk opens a chunk with space for the puts that wait. Further puts may join it until the end
 // of this pass over the waiting puts. If the free memory is less than the put needs, the chunk gets
 // only a part of the put. False: no memory is free.
-func (d *departures) openChunk(l *departurePeer, p *piece) bool {
+func (d *departures) openChunk(peer *departurePeer, p *piece) bool {
 	n := p.n
-	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
+	if !d.newChunk(p, max(n, min(peer.shares, d.memory.Chunks.Size()))) {
 		return false
 	}
 	if p.n == n {
 		p.chunk.grows = true
-		l.open = p.chunk
+		peer.open = p.chunk
 		d.shared = append(d.shared, p.of.pe)
 	}
 	return true
@@ -96,12 +96,12 @@ func (d *departures) mayJoin(c *chunk, x *departure) bool {
 // closeChunk closes the open chunk of a PE, if it has one: it frees the memory that the chunk does
 // not need, and passes the copies of its puts to the stream. It is called before any other piece
 // for the PE is allocated, because that piece would otherwise be sent first.
-func (d *departures) closeChunk(l *departurePeer) {
-	c := l.open
+func (d *departures) closeChunk(peer *departurePeer) {
+	c := peer.open
 	if c == nil {
 		return
 	}
-	l.open, c.grows = nil, false
+	peer.open, c.grows = nil, false
 	c.arrange()
 	first := c.parts[0].of
 	d.memory.Chunks.Trim(first.pe, c.index, c.used)

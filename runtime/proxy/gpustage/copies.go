@@ -84,19 +84,19 @@ func (c *copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
 // MustFollow reports whether some operations on a PE from before an epoch are not complete: an
 // operation of the epoch that takes another path than the stream has to wait for them.
 func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
-	l := &c.to[pe]
-	before := l.begun
-	if l.epoch == epoch {
-		before = l.before
+	peer := &c.to[pe]
+	before := peer.begun
+	if peer.epoch == epoch {
+		before = peer.before
 	}
-	return l.done < before
+	return peer.done < before
 }
 
 // tryBegin reports whether an operation of n bytes on a mapped heap may start now: the stream is
 // not full, and no operation from before a fence is still outside the stream.
 func (c *copies) tryBegin(use Use, pe libshmem.PE, n uint64) call.Status {
-	l := &c.to[pe]
-	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
+	peer := &c.to[pe]
+	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || peer.owed > 0 && peer.owedEpoch != c.state.Epoch {
 		return call.Again
 	}
 	return c.engine.TryBegin(use, pe, n)
@@ -106,22 +106,22 @@ func (c *copies) tryBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 // The bytes of an operation may overtake the signals of other puts of the same epoch, but not the
 // signals of earlier epochs. So in a new epoch begin first puts the gathered stores, which have the
 // signals, into the stream (FlushStores).
-func (c *copies) begin(l *copiesPeer) {
-	if l.epoch != c.state.Epoch {
-		l.epoch, l.before = c.state.Epoch, l.begun
+func (c *copies) begin(peer *copiesPeer) {
+	if peer.epoch != c.state.Epoch {
+		peer.epoch, peer.before = c.state.Epoch, peer.begun
 		c.streams.FlushStores(stream.Peer)
 	}
-	l.begun++
+	peer.begun++
 	c.streams.MarkBusy()
 }
 
 // inStream reports whether an atomic operation can be put into the stream: only a set, and only if
 // no other context of the owner changes words.
-func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
+func (peer *copiesPeer) inStream(op fabric.Op) bool { return peer.sets && op == fabric.OpSet }
 
 // set puts the atomic set of an operation into the stream.
-func (c *copies) set(l *copiesPeer, h *layout.Header) {
-	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
+func (c *copies) set(peer *copiesPeer, h *layout.Header) {
+	c.streams.Write(stream.Peer, unsafe.Add(peer.mapped, h.Offset), h.Width, h.Operand)
 }
 
 // Store stores an element on the mapped heap of a PE. Streams store aligned words of 4 and 8 bytes;
@@ -137,8 +137,8 @@ func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 // has to send it to the owner of the heap. If operations on the PE are still in the stream then,
 // AMO returns Again, because the owner must not overtake them.
 func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
-	if l := &c.to[pe]; !l.inStream(h.Op) {
-		return call.Again, l.done < l.begun
+	if peer := &c.to[pe]; !peer.inStream(h.Op) {
+		return call.Again, peer.done < peer.begun
 	}
 	return c.setWord(UseSet, pe, h), true
 }
@@ -150,10 +150,10 @@ func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status 
 	if st := c.tryBegin(use, pe, 0); st != call.Done {
 		return st
 	}
-	l := &c.to[pe]
-	c.begin(l)
+	peer := &c.to[pe]
+	c.begin(peer)
 	c.streams.NoteDriverCall(backlog.CallPut, pe)
-	c.set(l, h)
+	c.set(peer, h)
 	c.storedLater(pe, noPiece)
 	return call.Done
 }
@@ -194,11 +194,11 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if st := c.tryBegin(UseCopy, pe, n); st != call.Done {
 		return st
 	}
-	l := &c.to[pe]
-	at := unsafe.Add(l.mapped, offset)
+	peer := &c.to[pe]
+	at := unsafe.Add(peer.mapped, offset)
 	c.streams.NoteDriverCall(backlog.CallPut, pe)
 	small := !gpu && n > 0 && n <= layout.MaxPayload
-	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
+	if small && (after == nil || after.Offset >= 0 && peer.inStream(after.Op)) {
 		return c.putSmall(pe, at, source, int(n), after)
 	}
 	if small && !c.slots.MayAllocateFor(pe) {
@@ -213,14 +213,14 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if !ok {
 		return call.Again
 	}
-	c.begin(l)
+	c.begin(peer)
 	o := &c.ops[t]
 	o.put = true
 	if after != nil {
 		o.hasSignal, o.after = true, *after
-		if after.Offset < 0 || !l.inStream(after.Op) {
-			l.owed++
-			l.owedEpoch = c.state.Epoch
+		if after.Offset < 0 || !peer.inStream(after.Op) {
+			peer.owed++
+			peer.owedEpoch = c.state.Epoch
 		}
 	}
 	if !gpu && n > 0 {
@@ -237,9 +237,9 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 // putSmall copies bytes of main memory that a message could hold, and their signal: the stream
 // stores the bytes as words, or copies them from a slot.
 func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
-	l, i := &c.to[pe], uint16(noPiece)
+	peer, i := &c.to[pe], uint16(noPiece)
 	if c.streams.Storable(at, n) {
-		c.begin(l)
+		c.begin(peer)
 		c.streams.StoreWords(stream.Peer, at, source, n)
 	} else {
 		var ok bool
@@ -247,11 +247,11 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 			return call.Again
 		}
 		mem.Copy(c.slots.At(i), source, n)
-		c.begin(l)
+		c.begin(peer)
 		c.streams.CopyBytes(stream.Peer, at, c.slots.At(i), uint64(n))
 	}
 	if after != nil {
-		c.set(l, after)
+		c.set(peer, after)
 	}
 	c.storedLater(pe, i)
 	return call.Done
@@ -295,8 +295,8 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 // chore that calls end.
 func (c *copies) HandleBegun(t fabric.Token) {
 	o := &c.ops[t]
-	if l, h := &c.to[o.pe], &o.after; o.hasSignal && h.Offset >= 0 && l.inStream(h.Op) {
-		c.set(l, h)
+	if peer, h := &c.to[o.pe], &o.after; o.hasSignal && h.Offset >= 0 && peer.inStream(h.Op) {
+		c.set(peer, h)
 		o.hasSignal = false
 	}
 	c.streams.RequireMark(stream.Peer)
@@ -307,13 +307,13 @@ func (c *copies) HandleBegun(t fabric.Token) {
 // the operation's signal, end sends the signal as a message.
 func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
-	l := &c.to[o.pe]
+	peer := &c.to[o.pe]
 	if o.hasSignal {
 		sendOrQueue(c.engine, t, o.pe, o.after)
-		l.owed--
+		peer.owed--
 	}
 	if o.put {
-		l.done++
+		peer.done++
 		c.moved = c.moved || c.peers[o.pe].Queued > 0
 	}
 	c.engine.End(Op{Token: t}, Ending{})
@@ -323,8 +323,8 @@ func (c *copies) end(t fabric.Token) {
 // Tests call it at their end.
 func (c *copies) CheckIdle() error {
 	for i := range c.to {
-		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {
-			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, l.done, l.begun, l.owed)
+		if peer := &c.to[i]; peer.begun != peer.done || peer.owed != 0 {
+			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, peer.done, peer.begun, peer.owed)
 		}
 	}
 	return nil

@@ -162,16 +162,16 @@ func (d *departures) NoRoom() bool { return d.noRoom }
 // UnsentBefore reports whether bytes for a PE from before an epoch, that is, from before the last
 // fence, have not been sent.
 func (d *departures) UnsentBefore(pe libshmem.PE, epoch uint64) bool {
-	l := &d.to[pe]
-	return l.unsent > 0 && l.epoch != epoch
+	peer := &d.to[pe]
+	return peer.unsent > 0 && peer.epoch != epoch
 }
 
 // countUnsent counts a departure that has bytes to send to a PE, and notes its epoch, after which
 // later epochs wait.
 func (d *departures) countUnsent(pe libshmem.PE, epoch uint64) {
-	l := &d.to[pe]
-	l.unsent++
-	l.epoch = epoch
+	peer := &d.to[pe]
+	peer.unsent++
+	peer.epoch = epoch
 }
 
 // departingPut has the arguments of departures.Put.
@@ -212,8 +212,8 @@ func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointe
 	d.streams.MarkBusy()
 }
 
-// CopyTo queues a copy of n bytes from main memory to a mapped heap, for the put with token t. If now
-// is set, it first tries to copy at once, before the departures that wait.
+// CopyTo queues a copy of n bytes from main memory to a mapped heap, for the put with token t. If
+// now is set, it first tries to copy at once, before the departures that wait.
 func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
@@ -249,8 +249,8 @@ func (d *departures) Advance() {
 	d.pass++
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
-		if l := &d.to[x.pe]; l.blocked == d.pass || !d.start(x) {
-			l.blocked = d.pass
+		if peer := &d.to[x.pe]; peer.blocked == d.pass || !d.start(x) {
+			peer.blocked = d.pass
 			d.waiting.Push(x)
 		}
 	}
@@ -264,12 +264,12 @@ func (d *departures) Advance() {
 // start makes pieces of a departure and starts their copies, as long as pinned memory is free. It
 // returns true if that is all of the departure.
 func (d *departures) start(x *departure) bool {
-	on := stream.Out
+	id := stream.Out
 	if x.kind.isCopy() {
-		on = stream.Peer
+		id = stream.Peer
 	}
 	for x.begun < x.n {
-		if d.streams.Full(on) {
+		if d.streams.Full(id) {
 			return false
 		}
 		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
@@ -283,7 +283,7 @@ func (d *departures) start(x *departure) bool {
 		if p.chunk != nil && p.chunk.grows {
 			continue // it is copied with the others
 		}
-		d.copyPiece(on, &p)
+		d.copyPiece(id, &p)
 	}
 	switch x.kind {
 	case copyTo:
@@ -297,7 +297,7 @@ func (d *departures) start(x *departure) bool {
 
 // copyPiece puts into a stream the copy of a piece that shares its chunk or slot with no other, and
 // adds the chore that follows the copy.
-func (d *departures) copyPiece(on stream.Stream, p *piece) {
+func (d *departures) copyPiece(id stream.Stream, p *piece) {
 	x := p.of
 	to, from := p.memory, unsafe.Add(x.local, p.at)
 	d.streams.NoteDriverCall(x.kind.driverCall(), x.pe)
@@ -308,13 +308,13 @@ func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	case copyFrom:
 		from = unsafe.Add(x.mapped, p.at)
 	}
-	d.streams.CopyAhead(on, to, from, p.n)
+	d.streams.CopyAhead(id, to, from, p.n)
 	if p.chunk == nil {
-		d.streams.AddChore(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+		d.streams.AddChore(id, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
 		return
 	}
 	p.chunk.used = p.n
-	d.streams.AddChore(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
+	d.streams.AddChore(id, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
 }
 
 // The chores of departures: what the CPU does after a stream has copied pieces.
@@ -375,11 +375,11 @@ func (d *departures) sentAll(x *departure) {
 		return
 	}
 	if !x.sent && x.kind == toHeap {
-		l := &d.to[x.pe]
+		peer := &d.to[x.pe]
 		if x.hasSignal {
 			sendOrQueue(d.engine, x.token, x.pe, x.after)
 		}
-		if l.unsent--; l.unsent == 0 && !l.stagedAlways {
+		if peer.unsent--; peer.unsent == 0 && !peer.stagedAlways {
 			d.peers[x.pe].Staged = false
 		}
 		d.moved = d.moved || d.peers[x.pe].Queued > 0

@@ -49,8 +49,8 @@ func (d *departures) sendReady() {
 	d.pass++
 	for range d.ready.Len() {
 		p := d.ready.Pop()
-		if l := &d.to[p.of.pe]; l.blocked == d.pass || !d.sendPiece(&p) {
-			l.blocked = d.pass
+		if peer := &d.to[p.of.pe]; peer.blocked == d.pass || !d.sendPiece(&p) {
+			peer.blocked = d.pass
 			d.noRoom = true
 			d.ready.Push(p)
 		}

@@ -35,29 +35,29 @@ type Quick struct {
 // and is submitted to that context alone. It has no claim. So earlier operations are done before it
 // is submitted, and it is done before later ones are submitted.
 type race struct {
-	quick  gpu.Stream
-	in     Quick
-	apart  *cudaStream
-	dev    Device
-	kernel Kernels
-	block  unsafe.Pointer // pinned memory for marks
-	marks  *[2]uint64     // number of the last operation that each stream has done: quick, apart
-	claims gpu.Address
-	idle   fifo.Queue[claim]
+	quick   gpu.Stream
+	program Quick
+	apart   *cudaStream
+	dev     Device
+	kernel  Kernels
+	block   unsafe.Pointer // pinned memory for marks
+	marks   *[2]uint64     // number of the last operation that each stream has done: quick, apart
+	claims  gpu.Address
+	idle    fifo.Queue[claim]
 
-	ops        fifo.Queue[racer] // operations that neither context has done
-	late       fifo.Queue[racer] // operations that apart has done and that are still in quick
-	slow       fifo.Queue[racer] // operations that are done, no longer in quick, and still in apart
-	givenQuick uint64            // operations submitted to quick
-	givenApart uint64            // operations submitted to apart
-	markedA    uint64            // operations submitted to apart before its last mark
-	ends       fifo.Queue[raceEnd]
-	lastMark   uint64    // the last number that mark has returned
-	passed     uint64    // the last mark before which all operations are done
-	done       uint64    // operations done so far
-	ever       uint64    // operations added so far
-	seen       uint64    // quick's mark at the last check
-	moved      time.Time // when quick last made progress, or got work again
+	ops            fifo.Queue[racer] // operations that neither context has done
+	late           fifo.Queue[racer] // operations that apart has done and that are still in quick
+	slow           fifo.Queue[racer] // operations that are done, no longer in quick, and still in apart
+	submittedQuick uint64            // operations submitted to quick
+	submittedApart uint64            // operations submitted to apart
+	markedApart    uint64            // operations submitted to apart before its last mark
+	ends           fifo.Queue[raceEnd]
+	lastMark       uint64    // the last number that mark has returned
+	passed         uint64    // the last mark before which all operations are done
+	done           uint64    // operations done so far
+	added          uint64    // operations added so far
+	seen           uint64    // quick's mark at the last check
+	moved          time.Time // when quick last made progress, or got work again
 
 	stallTimeout time.Duration // the constant, except in tests
 
@@ -104,8 +104,8 @@ const (
 // newRace makes a race (which lets each atomic operation be done in whichever of two contexts can
 // do it) between the stream `apart` of the engine's own context and a new stream in the program's
 // context, `in`. It starts each kernel once in the new stream, which loads the kernel.
-func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
-	r := &race{stallTimeout: stallTimeout, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, maxQuick), over: make(chan struct{})}
+func newRace(dev Device, kernels Kernels, apart *cudaStream, program Quick) (_ *race, err error) {
+	r := &race{stallTimeout: stallTimeout, program: program, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, maxQuick), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
 	defer func() {
 		if err != nil {
@@ -120,10 +120,10 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race,
 	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
 	// It is allocated in the program's context, which has such memory already: the first block of
 	// the other context would take 2 MiB more.
-	if r.claims, err = in.Dev.Alloc(claimBytes); err != nil {
+	if r.claims, err = program.Dev.Alloc(claimBytes); err != nil {
 		return nil, err
 	}
-	if r.quick, err = in.Dev.NewStream(); err != nil {
+	if r.quick, err = program.Dev.NewStream(); err != nil {
 		return nil, err
 	}
 	if err = r.warmUp(); err != nil {
@@ -139,16 +139,16 @@ func (r *race) warmUp() error {
 	for i := range gpu.Address(raceClaims) {
 		r.idle.Push(claim{r.claims + 8*i, 0})
 	}
-	err := r.in.Dev.CopyInAsync(r.quick, r.claims, address(zeros), claimBytes)
-	if err = errors.Join(err, r.in.Dev.SyncStream(r.quick)); err != nil {
+	err := r.program.Dev.CopyInAsync(r.quick, r.claims, address(zeros), claimBytes)
+	if err = errors.Join(err, r.program.Dev.SyncStream(r.quick)); err != nil {
 		return err
 	}
 	for _, width := range []int{4, 8} {
-		err = errors.Join(err, r.in.Kernels.Put(r.quick, gpu.Atomic{
+		err = errors.Join(err, r.program.Kernels.Put(r.quick, gpu.Atomic{
 			At: r.claims + 8*raceClaims, Op: int(fabric.OpAdd), Width: width, Fetched: address(zeros),
 		}))
 	}
-	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
+	return errors.Join(err, r.program.Dev.SyncStream(r.quick))
 }
 
 // run submits the operations from the channel toQuick to the stream quick, in a goroutine of its
@@ -162,9 +162,9 @@ func (r *race) run() {
 		if r.failed.Load() != nil {
 			continue
 		}
-		err := r.in.Kernels.Put(r.quick, o)
+		err := r.program.Kernels.Put(r.quick, o)
 		if n++; err == nil && (len(r.toQuick) == 0 || n%markEach == 0) {
-			err = r.in.Dev.Stores(r.quick, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[0])), Value: n, Width: 8}})
+			err = r.program.Dev.Stores(r.quick, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[0])), Value: n, Width: 8}})
 		}
 		if err != nil {
 			r.failed.Store(&err)
@@ -221,7 +221,7 @@ func (r *race) submitNext(now time.Time, a uint64) error {
 		n++
 	}
 	switch {
-	case changes || r.stalled(now) || r.givenQuick-r.seen+uint64(n) > maxQuick:
+	case changes || r.stalled(now) || r.submittedQuick-r.seen+uint64(n) > maxQuick:
 		return r.submitApart(a, n)
 	case r.ops.At(n-1).q == 0:
 		r.submitQuick(now, n)
@@ -231,7 +231,7 @@ func (r *race) submitNext(now time.Time, a uint64) error {
 
 // stalled reports whether quick has work and has made no progress for longer than stallTimeout.
 func (r *race) stalled(now time.Time) bool {
-	return r.seen < r.givenQuick && now.Sub(r.moved) >= r.stallTimeout
+	return r.seen < r.submittedQuick && now.Sub(r.moved) >= r.stallTimeout
 }
 
 // submitApart submits the first n operations that are not done to the other context, but only while
@@ -245,7 +245,7 @@ func (r *race) submitApart(a uint64, n int) error {
 		if o.a != 0 {
 			continue
 		}
-		if r.givenApart-a >= maxApart {
+		if r.submittedApart-a >= maxApart {
 			break
 		}
 		put := r.kernel.Put
@@ -255,15 +255,15 @@ func (r *race) submitApart(a uint64, n int) error {
 		if err := put(r.apart.handle, o.Atomic); err != nil {
 			return err
 		}
-		r.givenApart++
-		o.a = r.givenApart
+		r.submittedApart++
+		o.a = r.submittedApart
 	}
-	if r.givenApart == r.markedA {
+	if r.submittedApart == r.markedApart {
 		return nil
 	}
-	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.givenApart, Width: 8}})
+	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.submittedApart, Width: 8}})
 	if err == nil {
-		r.markedA = r.givenApart
+		r.markedApart = r.submittedApart
 	}
 	return err
 }
@@ -272,11 +272,11 @@ func (r *race) submitApart(a uint64, n int) error {
 func (r *race) submitQuick(now time.Time, n int) {
 	for i := range n {
 		if o := r.ops.At(i); o.q == 0 {
-			if r.seen == r.givenQuick {
+			if r.seen == r.submittedQuick {
 				r.moved = now
 			}
-			r.givenQuick++
-			o.q = r.givenQuick
+			r.submittedQuick++
+			o.q = r.submittedQuick
 			r.toQuick <- o.Atomic // the channel can hold all operations that quick may have
 		}
 	}
@@ -297,14 +297,14 @@ func (r *race) add(o gpu.Atomic, changes bool) error {
 		o.Claim, o.Free = c.at, c.free
 	}
 	r.ops.Push(racer{Atomic: o, changes: changes})
-	r.ever++
+	r.added++
 	return r.submitNext(now, atomic.LoadUint64(&r.marks[1]))
 }
 
 // mark returns the number of a mark that passes when all operations added so far are done.
 func (r *race) mark() (uint64, error) {
 	r.lastMark++
-	r.ends.Push(raceEnd{r.lastMark, r.ever})
+	r.ends.Push(raceEnd{r.lastMark, r.added})
 	return r.lastMark, nil
 }
 
@@ -321,10 +321,10 @@ func (r *race) close() error {
 	<-r.over
 	errs := []error{r.dev.FinishStream(r.apart.handle)}
 	if r.quick != 0 {
-		errs = append(errs, r.in.Dev.FinishStream(r.quick), r.in.Dev.CloseStream(r.quick))
+		errs = append(errs, r.program.Dev.FinishStream(r.quick), r.program.Dev.CloseStream(r.quick))
 	}
 	if r.claims != 0 {
-		errs = append(errs, r.in.Dev.Free(r.claims))
+		errs = append(errs, r.program.Dev.Free(r.claims))
 	}
 	if r.block != nil {
 		errs = append(errs, r.dev.HostFree(r.block))

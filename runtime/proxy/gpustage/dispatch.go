@@ -131,9 +131,9 @@ func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, remoteGPU bool, 
 
 // The messages of other PEs.
 
-// Apply handles a message of another PE that concerns GPU memory, or that must not be applied before
-// an earlier message that does. A message that cannot be applied yet is stored. For any other
-// message it does nothing and returns false.
+// Apply handles a message of another PE that concerns GPU memory, or that must not be applied
+// before an earlier message that does. A message that cannot be applied yet is stored. For any
+// other message it does nothing and returns false.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:
@@ -178,7 +178,7 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 		GPU: s.segment.NamesGPU(h.Offset), Token: h.Token,
 	}, r.Fence)
 	s.arrivals.MarkBusy(libshmem.PE(h.From))
-	for _, i := range s.turns[:pieces] {
+	for _, i := range s.order[:pieces] {
 		if p := &r.Pieces[i]; p.Signals {
 			s.signal(h.From, p)
 		}
@@ -195,18 +195,18 @@ func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointe
 		at = s.check.Target(h, h.Offset, r.N)
 		return at, at != nil
 	}
-	in, end, turns := uint64(0), uint64(0), uint64(0)
+	in, end, seen := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
-		if p.N == 0 || s.segment.NamesGPU(p.Offset) != s.segment.NamesGPU(h.Offset) || r.Get != 0 || int(p.Order) >= pieces || turns>>p.Order&1 != 0 {
+		if p.N == 0 || s.segment.NamesGPU(p.Offset) != s.segment.NamesGPU(h.Offset) || r.Get != 0 || int(p.Order) >= pieces || seen>>p.Order&1 != 0 {
 			s.check.FailMalformed(h)
 			return nil, false
 		}
 		if at = s.check.Target(h, p.Offset, uint64(p.N)); at == nil {
 			return nil, false
 		}
-		turns |= 1 << p.Order
-		s.turns[p.Order] = uint8(i)
+		seen |= 1 << p.Order
+		s.order[p.Order] = uint8(i)
 		in = alignPiece(end)
 		end = in + uint64(p.N)
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})

@@ -55,7 +55,7 @@ type Stage struct {
 	// the pieces in the order of posting, and one signal of it.
 	requested layout.Requests
 	pieces    []pullPiece
-	turns     [layout.MaxPieces]uint8
+	order     [layout.MaxPieces]uint8
 	after     layout.Header
 
 	memory   stream.Memory // nil: this PE has no GPU

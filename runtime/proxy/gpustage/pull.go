@@ -135,10 +135,10 @@ func (p *pulls) BeginPoll() {
 	p.noRoom = false
 	for i := len(p.failing) - 1; i >= 0; i-- {
 		pe := p.failing[i]
-		if l := &p.from[pe]; time.Since(l.failed) >= p.grace {
+		if peer := &p.from[pe]; time.Since(peer.failed) >= p.grace {
 			p.failing = slices.Delete(p.failing, i, i+1)
-			l.failed = time.Time{}
-			(*l.pulls.At(0)).err = 0
+			peer.failed = time.Time{}
+			(*peer.pulls.At(0)).err = 0
 			p.countDone(pe)
 		}
 	}
@@ -154,15 +154,15 @@ func (p *pulls) NoRoom() bool { return p.noRoom }
 // Put queues the pull of a put that a PE has announced with a request to send. fence is the epoch
 // of the request: the pull starts when all work of the PE from before that epoch is complete.
 func (p *pulls) Put(b pullBytes, fence uint32) {
-	l := &p.from[b.PE]
-	if fence != l.fence || l.Pulls.All == 0 {
-		l.fence = fence
-		l.follows = pullEpoch{l.Pulls.All, l.Kept.All}
+	peer := &p.from[b.PE]
+	if fence != peer.fence || peer.Pulls.All == 0 {
+		peer.fence = fence
+		peer.follows = pullEpoch{peer.Pulls.All, peer.Kept.All}
 	}
 	q := p.add(b)
-	q.after = l.follows
-	l.pulls.Push(q)
-	l.Pulls.All++
+	q.after = peer.follows
+	peer.pulls.Push(q)
+	peer.Pulls.All++
 }
 
 // Get queues a pull for bytes of a get. It follows no other work, because a get has no order.
@@ -199,8 +199,8 @@ func (p *pulls) Start() {
 	work := p.waiting
 	still := work[:0]
 	for _, q := range work {
-		l := &p.from[q.PE]
-		if l.blocked == p.pass || !p.mayStart(l, q) || !p.start(l, q) {
+		peer := &p.from[q.PE]
+		if peer.blocked == p.pass || !p.mayStart(peer, q) || !p.start(peer, q) {
 			still = append(still, q)
 		}
 	}
@@ -211,19 +211,19 @@ func (p *pulls) Start() {
 // mayStart reports whether a pull may start: the work of the same PE that a fence orders before it
 // is complete. Bytes of a get, and a pull that expects no reply, follow nothing. If the bytes go to
 // main memory, the stream must also have carried out what was issued before.
-func (p *pulls) mayStart(l *pullPeer, q *pull) bool {
+func (p *pulls) mayStart(peer *pullPeer, q *pull) bool {
 	if q.Get != 0 || q.Token == 0 {
 		return true
 	}
-	if l.Pulls.Done < q.after.pulls || l.Kept.Done < q.after.kept {
+	if peer.Pulls.Done < q.after.pulls || peer.Kept.Done < q.after.kept {
 		return false
 	}
-	return q.GPU || l.Issued <= p.streams.LastPassed(stream.In)
+	return q.GPU || peer.Issued <= p.streams.LastPassed(stream.In)
 }
 
 // start posts reads of a pull until a chunk or the provider's queue is missing. It returns true if
 // all reads are posted, or if the pull has failed.
-func (p *pulls) start(l *pullPeer, q *pull) bool {
+func (p *pulls) start(peer *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
 		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.limit)}
 		var to unsafe.Pointer
@@ -243,7 +243,7 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 				p.chunks.ReleaseFor(q.PE, r.chunk)
 			}
 			if q.err == 0 {
-				l.blocked, p.noRoom = p.pass, true
+				peer.blocked, p.noRoom = p.pass, true
 				return false
 			}
 			break
@@ -395,17 +395,17 @@ func (p *pulls) countArrived(q *pull, n uint64) {
 
 // countDone counts the pulls of a PE's puts that are done, in order, up to one that has failed.
 func (p *pulls) countDone(pe libshmem.PE) {
-	l := &p.from[pe]
-	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
-		if (*l.pulls.At(0)).err != 0 {
-			if l.failed.IsZero() {
-				l.failed = time.Now()
+	peer := &p.from[pe]
+	for peer.pulls.Len() > 0 && (*peer.pulls.At(0)).done {
+		if (*peer.pulls.At(0)).err != 0 {
+			if peer.failed.IsZero() {
+				peer.failed = time.Now()
 				p.failing = append(p.failing, pe)
 			}
 			return
 		}
-		p.spare = append(p.spare, l.pulls.Pop())
-		l.Pulls.Done++
+		p.spare = append(p.spare, peer.pulls.Pop())
+		peer.Pulls.Done++
 	}
 }
 

@@ -36,17 +36,17 @@ func (p *pulls) Drop(pe libshmem.PE) {
 	}
 	clear(p.waiting[len(still):])
 	p.waiting = still
-	l := &p.from[pe]
-	for l.pulls.Len() > 0 {
-		switch q := l.pulls.Pop(); {
+	peer := &p.from[pe]
+	for peer.pulls.Len() > 0 {
+		switch q := peer.pulls.Pop(); {
 		case q.done:
 			p.spare = append(p.spare, q)
 		case !q.lost:
 			p.forget(q)
 		}
 	}
-	l.Pulls.Done = l.Pulls.All
-	l.failed = time.Time{}
+	peer.Pulls.Done = peer.Pulls.All
+	peer.failed = time.Time{}
 	p.failing = slices.DeleteFunc(p.failing, func(failing libshmem.PE) bool { return failing == pe })
 }
 

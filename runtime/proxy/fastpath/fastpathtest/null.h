@@ -15,7 +15,7 @@
 struct null {
     uint32_t *replies; /* by PE: the number of replies in its name */
     uint64_t messages;
-    uint64_t given, taken; /* receive buffers that were posted, and used for replies */
+    uint64_t posted, used; /* receive buffers that were posted, and used for replies */
     struct {
         void *buf;
         uint32_t token;
@@ -39,9 +39,9 @@ static inline int null_send(struct null *z, uint32_t pe, const void *buf)
     z->messages++;
     if (h->kind != SHMEMI_MESSAGE_FLUSH && !h->fetch)
         return 0;
-    if (z->taken == z->given)
+    if (z->used == z->posted)
         return -1;
-    uint64_t i = z->taken++ % NULL_RECEIVES;
+    uint64_t i = z->used++ % NULL_RECEIVES;
     *(struct shmemi_header *)z->receive[i].buf =
         (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY,
                                .job = h->job,
@@ -67,7 +67,7 @@ static inline int null_recv(void *self, void *buf, size_t n, uintptr_t desc, uin
 {
     struct null *z = (struct null *)self;
     (void)n, (void)desc;
-    uint64_t i = z->given++ % NULL_RECEIVES;
+    uint64_t i = z->posted++ % NULL_RECEIVES;
     z->receive[i].buf = buf;
     z->receive[i].token = token;
     return 0;

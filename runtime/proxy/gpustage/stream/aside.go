@@ -32,15 +32,15 @@ type asideUse struct{ mark, n uint64 }
 
 // Aside gives a stream n bytes of pinned memory in which the CPU packs the bytes of small copies.
 // It must be called before the stream gets work.
-func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
-	s.tracks[on].aside = aside{base: at, size: n, left: n}
+func (s *Set) Aside(id Stream, at unsafe.Pointer, n uint64) {
+	s.tracks[id].aside = aside{base: at, size: n, left: n}
 }
 
 // CopyBytes is CopyAhead for a source in main memory, which the CPU can read and so pack with other
 // sources.
-func (s *Set) CopyBytes(on Stream, to, from unsafe.Pointer, n uint64) {
-	s.tracks[on].aside.all++
-	s.CopyAhead(on, to, from, n)
+func (s *Set) CopyBytes(id Stream, to, from unsafe.Pointer, n uint64) {
+	s.tracks[id].aside.all++
+	s.CopyAhead(id, to, from, n)
 }
 
 // pack sorts the gathered copies by their destinations and packs their bytes, so that neighbours at

@@ -36,26 +36,26 @@ func newGathered() gathered {
 }
 
 // Copy puts a copy of n bytes into a stream, after all of its work.
-func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
-	s.FlushStores(on)
-	s.CopyAhead(on, to, from, n)
+func (s *Set) Copy(id Stream, to, from unsafe.Pointer, n uint64) {
+	s.FlushStores(id)
+	s.CopyAhead(id, to, from, n)
 }
 
 // FlushStores passes the gathered stores to the stream, so that later copies follow them.
-func (s *Set) FlushStores(on Stream) {
-	if t := &s.tracks[on]; len(t.stores) > 0 {
+func (s *Set) FlushStores(id Stream) {
+	if t := &s.tracks[id]; len(t.stores) > 0 {
 		s.flush(t)
 	}
 }
 
 // CopyAhead puts a copy into a stream that may overtake the elements that were stored since the
 // last FlushStores or mark: signals of other puts, which no fence orders before these bytes.
-func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
-	t := &s.tracks[on]
+func (s *Set) CopyAhead(id Stream, to, from unsafe.Pointer, n uint64) {
+	t := &s.tracks[id]
 	s.gather(t)
 	t.copies = append(t.copies, Copy{to, from, n})
 	t.held += n
-	s.countQueued(on, n)
+	s.countQueued(id, n)
 	if len(t.copies) == MaxCopies || t.held >= enough {
 		s.flushCopies(t)
 	}
@@ -63,11 +63,11 @@ func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 
 // Write puts a store of an element of width bytes into a stream. Stores are gathered, and passed to
 // the driver together.
-func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
-	t := &s.tracks[on]
+func (s *Set) Write(id Stream, at unsafe.Pointer, width uint8, value uint64) {
+	t := &s.tracks[id]
 	s.gather(t)
 	t.stores = append(t.stores, store{at, value, width})
-	s.countQueued(on, uint64(width))
+	s.countQueued(id, uint64(width))
 	if len(t.stores) == maxGathered {
 		s.flush(t)
 	}

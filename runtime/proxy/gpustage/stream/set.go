@@ -58,28 +58,28 @@ func (s *Set) Close() error {
 
 // Atomic puts the atomic operation of a message into a stream, after the gathered work, which is
 // earlier. The stream stores the old value at old, unless that is nil.
-func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
-	s.flush(&s.tracks[on])
-	s.FailOn(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
-	s.countQueued(on, uint64(h.Width))
+func (s *Set) Atomic(id Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
+	s.flush(&s.tracks[id])
+	s.FailOn(s.memory.Atomic(id, at, h.Op, h.Width, h.Operand, h.Extra, old))
+	s.countQueued(id, uint64(h.Width))
 }
 
 // StoreWords puts stores into a stream that write the n bytes at payload to at. The stores are of 8
 // bytes where the address and the rest allow it, else of 4. For a few bytes that is cheaper than a
 // copy. Preconditions: Storable.
-func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
+func (s *Set) StoreWords(id Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
 		if uintptr(to)&7 != 0 || n-i < 8 {
 			w = 4
 		}
-		s.Write(on, to, uint8(w), mem.Load(unsafe.Add(payload, i), w))
+		s.Write(id, to, uint8(w), mem.Load(unsafe.Add(payload, i), w))
 		i += w
 	}
 }
 
 // countQueued counts an operation of n bytes that was put into a stream.
-func (s *Set) countQueued(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
+func (s *Set) countQueued(id Stream, n uint64) { s.tracks[id].add(n, s.driverCall.Load()) }
 
 // FailOn fails the job if err is an error of the GPU: the contents of its memory are not known
 // then.
@@ -109,30 +109,30 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 
 // Full reports whether a stream has as many operations as it may have. The caller puts no more into
 // it until the stream has carried out some.
-func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.limit }
+func (s *Set) Full(id Stream) bool { t := &s.tracks[id]; return t.queued-t.done >= s.limit }
 
 // LastPassed returns the last mark that a stream is known to have passed: all work before it is
 // complete.
-func (s *Set) LastPassed(on Stream) uint64 { return s.tracks[on].passed }
+func (s *Set) LastPassed(id Stream) uint64 { return s.tracks[id].passed }
 
 // LastMark returns the number of the mark that is, or will be, after all work in the stream. When
 // the stream has passed that mark, all of the work is complete.
-func (s *Set) LastMark(on Stream) uint64 { return s.tracks[on].lastMark() }
+func (s *Set) LastMark(id Stream) uint64 { return s.tracks[id].lastMark() }
 
 // NextMark returns the number of the mark that will be after work that is put into the stream now.
-func (s *Set) NextMark(on Stream) uint64 { return s.tracks[on].marked + 1 }
+func (s *Set) NextMark(id Stream) uint64 { return s.tracks[id].marked + 1 }
 
 // AddChore adds a chore: a task of the CPU for the time when the stream has carried out all work
 // that is in it now.
-func (s *Set) AddChore(on Stream, c Chore) {
-	t := &s.tracks[on]
+func (s *Set) AddChore(id Stream, c Chore) {
+	t := &s.tracks[id]
 	c.mark = t.lastMark()
 	*t.chores.Next() = c
 }
 
 // RequireMark makes Mark put a new mark into a stream, even without new work: chores that are added
 // later wait for it.
-func (s *Set) RequireMark(on Stream) { s.tracks[on].fresh = true }
+func (s *Set) RequireMark(id Stream) { s.tracks[id].fresh = true }
 
 // NoteDriverCall stores the purpose of the next driver call, for reports; pe is ignored if the call
 // concerns no PE. It is called before each driver call: while the driver blocks a call, the calling

@@ -57,9 +57,9 @@ func (t *track) countPassed(p *tally) {
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
 	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()
-	given, bytesGiven := t.ops.Load(), t.bytes.Load()
-	if t.marked.Load() == passed || given <= done || bytesGiven < bytesDone {
+	queued, bytesQueued := t.ops.Load(), t.bytes.Load()
+	if t.marked.Load() == passed || queued <= done || bytesQueued < bytesDone {
 		return 0, 0
 	}
-	return given - done, bytesGiven - bytesDone
+	return queued - done, bytesQueued - bytesDone
 }
