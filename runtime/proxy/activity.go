@@ -14,8 +14,8 @@ func (e *Engine) RequestActivity(pe libshmem.PE) {
 }
 
 // Ping sends a PE a message that has no effect, so that the network notices if the PE is gone. It
-// returns Done also for a PE to which this one has never sent anything. Again may mean that the PE
-// is gone: some providers try to connect for ever.
+// returns Done, and sends nothing, if the PE is unreachable or has exchanged no message with this
+// one. Again may mean that the PE is gone: some providers try to connect for ever.
 func (e *Engine) Ping(pe libshmem.PE) Status {
 	p := &e.ops.Peers[pe]
 	if !e.ops.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
@@ -30,6 +30,7 @@ func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 }
 
 // Contact is a PE that has to reply to a flush, to prove that the network works in both directions.
+// A flush is a message to which a PE replies when it has applied all earlier ones.
 type Contact struct {
 	PE   libshmem.PE
 	sent bool

@@ -12,7 +12,7 @@ import (
 // dispatch performs a message that is next in the sequence of its PE. The GPU stage may handle the
 // message instead, if it concerns GPU memory or has to follow bytes that are still to be copied.
 func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
-	if h.Kind == layout.KindFlush && h.Operand != 0 {
+	if h.Kind == layout.KindFlush && h.Operand != 0 { // the PE's program ends (sender.Leave)
 		p := &r.Peers[h.From]
 		p.Leave()
 		r.Quiets.LeavePE(p)
@@ -34,8 +34,8 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.reply(h, 0)
 	case layout.KindReply:
 		r.handleReply(h)
-	case layout.KindPing:
-	case layout.KindVoid:
+	case layout.KindPing: // the sender only wants the provider's completion
+	case layout.KindVoid: // handleVoid has handled it on arrival
 	case layout.KindActivityRequest:
 		r.replyActivity(libshmem.PE(h.From))
 	case layout.KindActivityReply:
@@ -141,8 +141,9 @@ func (r *receiver) handleReply(h *layout.Header) {
 }
 
 // applyBatch applies the operations of a batch, a message that several small operations share, up
-// to the first one that is refused. The GPU stage gets each operation as a message of the batch's
-// epoch.
+// to the first one that is refused. An operation in a batch is a record, the beginning of a
+// layout.Header, and then its bytes, whose number is in the record's Token if it is a put. The GPU
+// stage gets each operation as a message of the batch's epoch, which is in the batch's Token.
 func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	one := &r.merged
 	*one = layout.Header{From: h.From, Seq: h.Seq}

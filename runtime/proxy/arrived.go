@@ -11,13 +11,14 @@ import (
 )
 
 // On a network where messages overtake writes, the target keeps the order. A write has a number,
-// its immediate data; a message says how many writes it follows; and the target keeps a message
-// that is early (package sequence). The sender keeps the order of a write without a number
-// (queue.go). A write has none if the provider has no immediate data, before the target has granted
-// the flow a sequence stream (a series of numbers), and when the target has no sequence stream
-// left.
+// its immediate data; a message says how many writes it follows; and the target stores a message
+// that arrives before one of these writes (package sequence). The sender keeps the order of a write
+// without a number (queue.go). A write has no number if the provider has no immediate data, before
+// the target has granted the sender a sequence stream (a series of numbers), and when the target
+// has no sequence stream left.
 
-// maxSequences is the number of sequence streams that immediate data can distinguish.
+// maxSequences is the number of sequence streams that immediate data can distinguish: of its 32
+// bits a write's number has at most 16 (sequence.Space.Bits).
 const maxSequences = 1 << (32 - 16)
 
 // grantSequence handles a PE's request for a sequence stream, a series of numbers for its writes.
@@ -36,8 +37,10 @@ func (r *receiver) grantSequence(h *layout.Header) {
 }
 
 // HandleArrival handles the completion of another PE's write with immediate data, the write's
-// number. The bytes are in place. Invalid data does not come from a PE of this job, or is a repeat:
-// the numbers of the job's PEs are always valid.
+// number. The bytes are in place. A completion with invalid data is counted and dropped
+// (Report.Refuse): PEs of this job send only valid numbers, so it comes from another process or is
+// a repeat. If the provider names the writer (Caps.Source), the bits above the number are a
+// notification counter plus 1, or 0; otherwise they are the writer's sequence stream.
 func (r *receiver) HandleArrival(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a receive buffer for the write
 		r.Net.Repost(c.Token)
@@ -66,9 +69,11 @@ func (r *receiver) HandleArrival(c *fabric.Completion) {
 	}
 }
 
-// noteWrite notes that the write with a number of a PE has arrived, or never will, and applies
-// early messages that waited for it. If notify is not 0, it first adds 1 to notification counter
-// notify-1, so that messages that follow the write find it counted.
+// noteWrite notes that the write `number` of PE `from` has arrived, or will not arrive because it
+// failed (handleVoid), and applies early messages that waited for it. If notify is not 0, it first
+// adds 1 to notification counter notify-1, so that the counter is right when these messages are
+// applied. A write that has arrived before is refused, unless the network may repeat one
+// (Caps.Repeats: its sender lost a NIC).
 func (r *receiver) noteWrite(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
@@ -98,12 +103,12 @@ func (r *receiver) addToCounter(counter uint32) {
 	}
 }
 
-// writesArrived reports whether the writes that the message h of PE p follows have arrived.
+// writesArrived reports whether the writes that the message h of PE p follows have arrived. Both
+// counts may wrap around, so their distance decides.
 func writesArrived(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// checkNeed returns false, and refuses a message, if the message needs more writes than may be
-// under way: it would wait for ever. A message whose writes have arrived or can still arrive is
-// valid.
+// checkNeed returns false, and fails the job, if a message needs more writes than may be under way:
+// it would wait for ever. A message whose writes have arrived or can still arrive is valid.
 func (r *receiver) checkNeed(h *layout.Header, p *layout.Peer) bool {
 	if !writesArrived(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
 		r.FailMalformed(h)
@@ -113,7 +118,7 @@ func (r *receiver) checkNeed(h *layout.Header, p *layout.Peer) bool {
 }
 
 // noteAcknowledged notes how many writes of this PE have arrived at the sender of a message, as the
-// message's header says. It returns false if the number is impossible: the message is refused.
+// message's header says. It returns false, and fails the job, if the number is impossible.
 func (r *receiver) noteAcknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
@@ -125,9 +130,10 @@ func (r *receiver) noteAcknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// handleVoid handles a message of KindVoid, at once even if earlier messages are missing: a write
-// with a number has failed at its sender and will not arrive, so neither later messages nor its
-// signal may wait for it. It returns false if the message is refused.
+// handleVoid handles a message of KindVoid, at once even if earlier messages are missing: the
+// numbered write in Operand has failed at its sender and will not arrive, so no message may wait
+// for it. If Fetch is set, the write's signal was sent, and must not be applied (isDropped). It
+// returns false, and fails the job, if the message is malformed.
 func (r *receiver) handleVoid(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
 		r.FailMalformed(h)

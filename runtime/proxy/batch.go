@@ -28,12 +28,13 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// From manyWrites writes to a PE under way on, the signals that follow them are held back, so that
-// they share a message. A message of maxSignals signals is not held back any longer.
+// If manyWrites or more writes to a PE are under way, the signals that follow them are held back,
+// so that they share a message. The message is sent when it has maxSignals signals.
 const manyWrites, maxSignals = 8, 8
 
-// recordOf returns the bytes that an operation with n bytes of payload takes in a batch.
-func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
+// recordBytes returns the bytes that an operation with n bytes of payload takes in a batch: its
+// record, the beginning of a header, and the payload up to a multiple of 8.
+func recordBytes(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
 // batches has the rules for batches (messages that several small operations share): which
 // operations join one, and how long it is held for more. An open batch is the last message in the
@@ -63,7 +64,7 @@ func (x *batches) shareMessages() bool { return x.Burst >= layout.BurstAfter || 
 // batch at the end of p's queue.
 func (x *batches) batchHasSpace(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == x.Epoch && mergeable(n) &&
-		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
+		p.BatchUsed+recordBytes(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
 }
 
 // addToBatch adds an operation to the batch of token t: its header h lies at the end of the batch,
@@ -76,7 +77,7 @@ func (x *batches) addToBatch(t fabric.Token, h *layout.Header, payload unsafe.Po
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
 	}
-	p.GrowBatch(recordOf(n))
+	p.GrowBatch(recordBytes(n))
 	p.Count[h.Kind]++
 	p.Count[layout.Merged]++
 	return call.Done
@@ -100,7 +101,7 @@ func (x *batches) closeBatch(p *layout.Peer) {
 // may join it.
 func (x *batches) holdForBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
-	if s.Hold != notHeld || p.Queued != 1 {
+	if s.Hold != notHeld || p.Queued != 1 { // it is held already, or waits for operations before it
 		return
 	}
 	if x.gathers {
@@ -123,7 +124,7 @@ func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	case forSignals:
 		return p.BatchUsed < layout.HeaderSize+maxSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
 	case forBurst, forRing:
-		return p.BatchUsed+recordOf(8) <= layout.MessageSize
+		return p.BatchUsed+recordBytes(8) <= layout.MessageSize
 	}
 	return false
 }

@@ -10,9 +10,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// smallMessage is the size of a second send buffer that each token has besides that of a whole
-// message. On a network that injects less than a header, each message waits in its buffer: 512
-// whole buffers would be 2 MiB of memory, a page for each.
+// smallMessage is the size in bytes of a second send buffer, which each token has besides the
+// buffer for a whole message. On a network that cannot inject a header, each message needs a send
+// buffer: if small messages used the whole buffers, 512 of these would touch 2 MiB of memory, a
+// page each.
 const smallMessage = 256
 
 // BufferBytes returns the bytes of the mapping with all message buffers.
@@ -53,8 +54,8 @@ func (e *network) Buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
 }
 
-// SendBuffer returns the buffer of token t in which a message of n bytes is made: a small message
-// has a smaller buffer, because a network that cannot inject uses one for each message.
+// SendBuffer returns the buffer of token t in which a message of n bytes is made: the small one if
+// the message fits it (smallMessage).
 func (e *network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
 		return e.Buffer(t)

@@ -30,8 +30,9 @@ type contexts struct {
 }
 
 // OpenContext begins to use the context of a number, and returns the number to use: 0 if all
-// contexts share the first one. They share it if operations go through GPU memory, whose copies are
-// ordered for all of a PE, and on a network where only a number shows that a write has arrived.
+// contexts share the first one. They share it if the engine has a GPU stage, whose streams order
+// the copies of all contexts together. They also share it on a network where only a write's number
+// shows that the write has arrived, because the other contexts do not number writes.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.ops.Net.Unordered && e.ops.Net.Caps.WriteAfterWrite
 	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > layout.MaxPut {
@@ -56,24 +57,24 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if int(number) < len(e.others) && e.others[number] != nil {
 		return e.others[number], nil
 	}
-	f := &Engine{
+	context := &Engine{
 		ops: operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
-	f.compose(e.rma.MaxUnread)
-	f.rma.Numbers.Space = e.first.rma.Numbers.Space
-	if err := f.openContext(len(e.ops.Peers)); err != nil {
+	context.compose(e.rma.MaxUnread)
+	context.rma.Numbers.Space = e.first.rma.Numbers.Space
+	if err := context.openContext(len(e.ops.Peers)); err != nil {
 		return nil, err
 	}
-	f.shareNetwork()
-	f.in.Sequences = e.first.in.Sequences
-	f.fillFastPath()
-	f.Job, f.Seal = e.first.Job, e.first.Seal
+	context.shareNetwork()
+	context.in.Sequences = e.first.in.Sequences
+	context.fillFastPath()
+	context.Job, context.Seal = e.first.Job, e.first.Seal
 	for int(number) >= len(e.others) {
 		e.others = append(e.others, nil)
 	}
-	e.others[number] = f
-	e.contextTable()[number] = f.State
-	return f, nil
+	e.others[number] = context
+	e.contextTable()[number] = context.State
+	return context, nil
 }
 
 // forEachContext calls f for each context.
@@ -122,8 +123,8 @@ func (e *Engine) retryOthers() {
 }
 
 // moveCountsToFirst moves the counts of a context for a PE to the first context, whose counts other
-// processes see. It does nothing while writes are under way, because a held batch may still be
-// compared with the counts (batch.go).
+// processes see. It does nothing while writes are under way or operations are queued: a batch of
+// signals is held until the context has counted enough complete writes (batchStaysHeld).
 func (e *Engine) moveCountsToFirst(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {

@@ -30,7 +30,8 @@ const (
 	// allMessages bounds the unacknowledged messages of all PEs together at one PE. Messages that
 	// the PE has not received fill memory of its node; on a network without order, so do messages
 	// that it has received. Each PE has an equal share, and at least leastMessages, with which it
-	// makes progress even among 10^6 PEs.
+	// makes progress even among 10^6 PEs. allBytes and leastBytes bound the bytes of these messages
+	// in the same way; of one message at most CreditedMost bytes count.
 	allMessages, leastMessages = 1 << 20, 16
 	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
@@ -60,7 +61,7 @@ func creditUnits(n int) (units uint32, unit uint32) {
 // floor2 returns the largest power of two that is not above n.
 func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
-// maxBytesUnderWay returns the bound for the bytes of one-sided operations under way on a network.
-// It is more than maxBytes if NICs carry maxBytes in less time than an operation takes. A quarter
-// of it is 100 us of all NICs.
+// maxBytesUnderWay returns the bound for the bytes of one-sided operations under way on a network:
+// what all NICs carry in 400 us at Caps.Speed (bits a second), but at least maxBytes. A PE alone
+// may have a quarter of the bound, 100 us.
 func maxBytesUnderWay(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }

@@ -11,7 +11,7 @@
 //
 //  1. post.go: Engine.Put chooses a message (up to layout.MaxPut bytes, or layout.MaxPayload with a
 //     signal) or a one-sided write.
-//  2. sender.go: begin returns the header of a message, if credit and order allow (Admit, credit.go).
+//  2. sender.go: begin returns the header of a message, if credit and order allow (credit.go).
 //  3. queue.go, batch.go: it waits because of a fence, or shares a message with other operations.
 //  4. message.go: Send stamps it and passes it to the provider.
 //  5. write.go: a one-sided write is posted, or waits. When it may be posted is in write_order.go,

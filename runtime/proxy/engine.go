@@ -69,8 +69,10 @@ type Endpoint struct {
 	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
 }
 
-// New registers the segment with an open provider. The engine owns the provider from now on, even
-// if New fails. It calls fatal when the job cannot go on and the error belongs to no operation.
+// New makes the engine of PE me of npes on an open provider, and registers the segment with the
+// provider. The engine owns the provider from now on, even if New fails. wakers are the lock and
+// the futex words that the engine shares with callers in C. The engine calls fatal when the job
+// cannot go on and the error belongs to no operation.
 func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Words, fatal func(error)) (*Engine, error) {
 	if npes > 1<<layout.ContextShift {
 		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.ContextShift), prov.Close())
@@ -142,12 +144,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	}
 	addrs, remotes := make([][]byte, len(all)), make([]mem.Remote, len(all))
 	e.Job, e.Seal = all[0].Job, all[0].Seal
-	for i, end := range all {
-		addrs[i] = end.Addr
-		if remotes[i] = (mem.Remote{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+	for i, endpoint := range all {
+		addrs[i] = endpoint.Addr
+		if remotes[i] = (mem.Remote{Base: endpoint.Base, Key: endpoint.Key}); len(endpoint.Addr) == 0 {
 			remotes[i].Base = mem.Nowhere
 		} else {
-			e.rma.Numbers.Agree(end.Window)
+			e.rma.Numbers.Agree(endpoint.Window)
 			if e.ops.Net.Segment.Regions != nil {
 				remotes[i].Regions = &mem.RemoteRegions{}
 			}
@@ -196,5 +198,5 @@ func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
 	e.rma.Numbers.Counters = notificationCounters{Offset: offset, Count: uint32(counters)}
 }
 
-// Err returns the reason of the last Failed, and of a request's status.
+// Err returns why the last operation returned Failed, or why the last request failed.
 func (e *Engine) Err() error { return e.ops.Net.Err }

@@ -172,7 +172,7 @@ func (g *generations) storeFailure(t call.Ticket, err error) {
 
 // Fail makes the quiets of the generation with a parity fail, because an operation failed and no
 // caller waits for it.
-func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
+func (g *generations) Fail(parity parity, err error) { g.lost[parity] = err }
 
 // requestCover makes sure that some reply of a PE will cover its goal, that is, all messages of the
 // closed generation. The reply to a flush under way may cover it; HandleReply checks that when the
@@ -213,9 +213,9 @@ func (g *generations) RetryFlushes() {
 // AwaitAcknowledgement makes the generation with a parity wait until a PE acknowledges the message
 // that was just sent to it. That may be the closed generation, if the message is a signal that had
 // to wait for its bytes.
-func (g *generations) AwaitAcknowledgement(pe libshmem.PE, l parity) {
+func (g *generations) AwaitAcknowledgement(pe libshmem.PE, parity parity) {
 	p := &g.peers[pe]
-	if l == g.Parity() {
+	if parity == g.Parity() {
 		g.MarkDirty(p, pe)
 		return
 	}

@@ -36,10 +36,10 @@ func (h *Host) Shared() gpustage.Shared {
 // starts it when the queue reaches it. Again and Failed: the operation was not accepted.
 func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64) (gpustage.Op, Status) {
 	o := &h.e.ops
-	if use == gpustage.UseStore {
-		l := o.Quiets.Parity()
-		o.Quiets.Pending[l]++
-		return gpustage.Op{Parity: uint8(l)}, Done
+	if use == gpustage.UseStore { // it has no token: only its generation counts it
+		parity := o.Quiets.Parity()
+		o.Quiets.Pending[parity]++
+		return gpustage.Op{Parity: uint8(parity)}, Done
 	}
 	st := Done
 	if use != gpustage.UseCopy {
@@ -51,11 +51,11 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	if st != Done && st != Pending {
 		return gpustage.Op{}, st
 	}
-	p, as := &o.Peers[pe], usePut
+	p, recordUse := &o.Peers[pe], usePut
 	if use == gpustage.UseGet {
-		as = useGet
+		recordUse = useGet
 	}
-	t, s := o.AllocateToken(as, p, pe)
+	t, s := o.AllocateToken(recordUse, p, pe)
 	if s == nil {
 		return gpustage.Op{}, Again
 	}
@@ -65,7 +65,7 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	case st == Pending:
 		s.Use, s.Awaited = useDeparts, true
 		h.e.out.Enqueue(t, s)
-	case use != gpustage.UseGet || r == nil:
+	case use != gpustage.UseGet || r == nil: // quiets do not wait for a get with a request
 		o.AwaitByQuiets(s)
 	}
 	if st == Done && use == gpustage.UsePut {
@@ -159,7 +159,7 @@ func (h *Host) TryBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 }
 
 // follow sends a flush to a PE, for an operation that has to follow messages that the PE may not
-// have applied.
+// have applied. It returns Again, because the reply has to arrive first, or Failed.
 func (h *Host) follow(pe libshmem.PE) Status {
 	if h.e.out.Flush(pe) == Failed {
 		return Failed
@@ -168,21 +168,22 @@ func (h *Host) follow(pe libshmem.PE) Status {
 }
 
 // Send sends a message of the GPU stage. m.NoRoom says what happens if it cannot be posted now. If
-// the message belongs to an operation, the quiets of that operation wait for the message.
+// the message belongs to an operation (m.Token), it has that operation's epoch, and the quiets that
+// wait for the operation wait for the message too.
 func (h *Host) Send(m gpustage.Message) Status {
-	epoch, l := uint64(0), noParity
+	epoch, parity := uint64(0), noParity
 	switch {
 	case m.Token != 0:
 		s := &h.e.ops.Table.Records[m.Token]
-		epoch, l = s.Epoch, s.Parity
+		epoch, parity = s.Epoch, s.Parity
 	case m.NoRoom == gpustage.SendLater:
 		epoch = h.e.Epoch
 	}
 	if m.NoRoom == gpustage.SendLater {
-		h.e.out.sendOwn(m.PE, epoch, l, m.Header)
+		h.e.out.sendOwn(m.PE, epoch, parity, m.Header)
 		return Done
 	}
-	st := h.e.out.SendBytes(m.PE, epoch, l, &m.Header, m.Payload, m.N)
+	st := h.e.out.SendBytes(m.PE, epoch, parity, &m.Header, m.Payload, m.N)
 	if st == Failed && m.NoRoom == gpustage.TryAgain {
 		h.e.handleUnreachable(m.PE, fmt.Errorf("PE %d: send: %w", m.PE, h.e.ops.Net.Err))
 	}

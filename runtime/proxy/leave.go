@@ -42,6 +42,7 @@ func (e *Engine) Leave() bool {
 		}
 	}
 	e.farewells = still
+	// A fabric.Holder keeps operations that it has accepted, and loses them with the process.
 	h, ok := e.ops.Net.Provider.(fabric.Holder)
 	return len(still) == 0 && !(ok && h.Holds()) && !e.stageHasWork()
 }

@@ -61,17 +61,19 @@ func (e *Engine) SendMember(pe libshmem.PE, m []byte) Status {
 	return st
 }
 
-// Join adds a PE to a connected engine. Preconditions: the engine knows no PE of this number.
+// Join adds a PE to a connected engine. It returns an error, and adds nothing, if the provider
+// cannot do that or the PE's window of numbered writes is smaller than that of the others.
+// Preconditions: no PE of this number has joined before.
 func (e *Engine) Join(pe libshmem.PE, end Endpoint) error {
 	net := e.ops.Net
-	by, ok := net.Provider.(fabric.Joiner)
+	joiner, ok := net.Provider.(fabric.Joiner)
 	if !ok {
 		return fmt.Errorf("provider %s: PEs cannot join after others have connected (name another provider)", net.Caps.Provider)
 	}
-	if own := e.rma.Numbers.Window(); end.Window < own {
-		return fmt.Errorf("it has room for %d arriving writes of each PE, and the others for %d (open it with the same settings)", end.Window, own)
+	if window := e.rma.Numbers.Window(); end.Window < window {
+		return fmt.Errorf("it has room for %d arriving writes of each PE, and the others for %d (open it with the same settings)", end.Window, window)
 	}
-	if err := by.Join(pe, end.Addr); err != nil {
+	if err := joiner.Join(pe, end.Addr); err != nil {
 		return err
 	}
 	net.addrs[pe] = end.Addr
@@ -83,8 +85,8 @@ func (e *Engine) Join(pe libshmem.PE, end Endpoint) error {
 // the PE can neither read nor write memory of this one afterwards.
 func (e *Engine) Remove(pe libshmem.PE, reason string) {
 	e.Lose(pe, reason)
-	if by, ok := e.ops.Net.Provider.(fabric.Joiner); ok {
-		by.Remove(pe)
+	if joiner, ok := e.ops.Net.Provider.(fabric.Joiner); ok {
+		joiner.Remove(pe)
 	}
 }
 
@@ -133,8 +135,9 @@ func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 	return r, nil
 }
 
-// RegisterGPU registers memory m, which contains a region of GPU memory that begins at base, with the
-// fabric, so that NICs reach the region. RegisterGPU is called before other PEs know the region.
+// RegisterGPU registers memory m, which contains a region of GPU memory that begins at base, with
+// the fabric, so that NICs reach the region. RegisterGPU is called before other PEs know the
+// region.
 func (e *Engine) RegisterGPU(r *Region, base unsafe.Pointer, m fabric.GPUMemory) error {
 	x, err := e.gpu.RegisterRegion(r.Number, base, r.Len, m)
 	if err != nil {
@@ -144,8 +147,9 @@ func (e *Engine) RegisterGPU(r *Region, base unsafe.Pointer, m fabric.GPUMemory)
 	return nil
 }
 
-// KeepWords says that from now on only operations of PEs change the words of a region of GPU
-// memory.
+// KeepWords makes the engine remember the values of a region's words of 8 bytes in GPU memory, so
+// that it need not read a word before an atomic operation. The caller promises that from now on
+// only operations of PEs change these words.
 func (e *Engine) KeepWords(r *Region) { e.ops.Net.Segment.Regions.KeepWords(r.Number) }
 
 // RemoveRegion ends a region. Its number may name another region from now on, so no PE may use it

@@ -13,14 +13,15 @@ import (
 
 // sendOwn sends or parks a message whose header is passed by value: a header that goes through an
 // interface by its address would be allocated on the Go heap.
-func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
-	x.sendOrPark(pe, epoch, l, &h)
+func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, parity parity, h layout.Header) {
+	x.sendOrPark(pe, epoch, parity, &h)
 }
 
 // sendOrPark sends a message for which no caller can try again. If the provider's queue is full, it
 // parks the message and sends it later. The message need not wait for others: it is a reply, or a
-// signal whose bytes are on their way. Quiets of the generation with parity l wait for it.
-func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
+// signal whose bytes are on their way. Quiets of the generation with this parity wait for it. A
+// message for a lost PE is dropped.
+func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, parity parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
@@ -28,9 +29,9 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 	if p.Parked == 0 {
 		switch x.sendCopy(pe, h) {
 		case call.Done:
-			if l != noParity {
+			if parity != noParity {
 				p.Charge(1, epoch)
-				x.Quiets.AwaitAcknowledgement(pe, l)
+				x.Quiets.AwaitAcknowledgement(pe, parity)
 			}
 			return
 		case call.Failed:
@@ -38,8 +39,8 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 			return
 		}
 	}
-	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
-	x.Quiets.Pending[l]++
+	x.Unsent = append(x.Unsent, unsent{pe, parity, epoch, *h})
+	x.Quiets.Pending[parity]++
 	x.engine.noteStuck()
 	p.Park()
 	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
@@ -61,9 +62,10 @@ func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	return x.Send(to, nil, 0, false)
 }
 
-// SendBytes sends one of the engine's own messages with a payload. It returns Again if the message
-// cannot be posted, and the caller tries again.
-func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+// SendBytes sends one of the engine's own messages with n bytes of payload. It returns Again if the
+// message cannot be posted, and the caller tries again. Quiets of the generation with this parity
+// wait for the message.
+func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, parity parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if !x.TryUnpark(p) {
 		return call.Again
@@ -74,9 +76,9 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 	}
 	*to = *h
 	st := x.Send(to, payload, n, false)
-	if st == call.Done && l != noParity {
+	if st == call.Done && parity != noParity {
 		p.Charge(x.Cost(layout.HeaderSize+n), epoch)
-		x.Quiets.AwaitAcknowledgement(pe, l)
+		x.Quiets.AwaitAcknowledgement(pe, parity)
 	}
 	return st
 }
@@ -105,8 +107,9 @@ func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	return (*layout.Header)(op.Buf)
 }
 
-// Send passes the draft and its payload to the provider, or queues it. counts says that the message
-// is an operation of a caller: it uses credit, and belongs to the present epoch and the next quiet.
+// Send passes the message that draft prepared, with its payload, to the provider, or queues it if
+// beginLater prepared it (Drafted). counts says that the message is an operation of a caller: it
+// uses credit, and belongs to the present epoch and the next quiet.
 func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bool) call.Status {
 	if x.Drafted != 0 {
 		return x.enqueueDraft(h, payload, n)
@@ -118,7 +121,7 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bo
 	}
 	switch err := x.stampAndSend(op, p); {
 	case err == nil:
-	case !op.Inject:
+	case !op.Inject: // only a message that is not injected has a token
 		x.ReleaseToken(op.Token)
 		fallthrough
 	default:

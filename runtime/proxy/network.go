@@ -24,7 +24,7 @@ type network struct {
 	Region    fabric.Region // of the segment
 	Unordered bool          // messages may overtake writes
 	Armed     bool          // the loop sleeps, or is about to, until the network has a completion
-	Locals    localMemory   // of callers
+	Locals    localMemory   // registrations of callers' memory
 	Err       error         // the reason of the last Failed, or of the last request that failed
 	Fatal     func(error)   // ends the job, after an error that belongs to no operation
 
@@ -35,7 +35,7 @@ type network struct {
 	bufs    fabric.Region
 
 	state    *layout.State  // of the first context
-	own      *layout.Peer   // its record of this PE
+	own      *layout.Peer   // the first context's record of this PE
 	Unposted []fabric.Token // State.Unposted with all of its entries
 
 	// Remotes are the memories of all PEs. They are stored apart from the peers, which are twenty
@@ -44,10 +44,10 @@ type network struct {
 	Remotes []mem.Remote
 	addrs   [][]byte // of all PEs
 
-	OnLost      func(pe libshmem.PE, err error)
+	OnLost      func(pe libshmem.PE, err error) // see Engine.OnLost; nil: a loss ends the job
 	members     memberHooks
-	losses      []*LostError // by PE; nil: no PE is lost
-	badReceives int
+	losses      []*LostError  // by PE; nil: no PE is lost
+	badReceives int           // receives whose message broke off, see HandleFailedReceive
 	suspects    []libshmem.PE // PEs that get a test message, because they may be gone
 }
 

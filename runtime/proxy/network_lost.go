@@ -47,12 +47,14 @@ func (e *network) Unreachable(pe libshmem.PE) error {
 	return errUnreachable
 }
 
-// truncated is libfabric's error of a receive whose message was larger than its buffer.
+// truncated is libfabric's error (FI_ETRUNC) of a receive whose message was larger than its buffer.
 const truncated = 265
 
 // HandleFailedReceive posts a receive buffer again after a message that broke off, as happens when
-// its sender ends. The provider does not name the sender; other errors do. At most npes-1 senders
-// can end, so more failures end the job.
+// its sender ends. The provider does not name the sender of that message, but other errors name it.
+// Only so many messages can break off, because each of the npes-1 senders ends once: more than
+// layout.Receives*npes failures have another cause, and end the job. So does the first failure if
+// no function handles losses (OnLost).
 func (e *network) HandleFailedReceive(t fabric.Token, npes int, text string) {
 	e.badReceives++
 	if e.OnLost == nil || e.badReceives > layout.Receives*npes {

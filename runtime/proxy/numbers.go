@@ -20,7 +20,7 @@ const (
 // restores the order on a network where messages overtake writes.
 type writeNumbers struct {
 	On     bool           // writes may have numbers
-	Spares bool           // a write that is beyond the window goes without a number
+	Spares bool           // a write for which the window has no room goes without a number
 	Small  uint32         // Spares is set only for windows of fewer writes
 	Space  sequence.Space // with the window that all PEs use
 

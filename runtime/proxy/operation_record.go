@@ -33,7 +33,7 @@ type record struct {
 	Use        use
 	Width      uint8  // of fetch
 	Parity     parity // of the generation that waits for it
-	Then       bool   // write: the message in After, of the same epoch, is still to be sent after it
+	Then       bool   // write: the message in After, of the same epoch, is still to be sent after the bytes
 	Registered bool   // write, read: Memory has the operation's own registration
 	Flush      bool   // write: the target flushes its GPU before quiets complete; read: this PE does
 	Uses       uint16 // how often the token was allocated

@@ -58,7 +58,8 @@ func (o *operations) CountNoCredit(pe libshmem.PE, p *layout.Peer) {
 	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
-// CountNoTurn counts an operation that is refused because earlier messages to its PE are parked.
+// CountNoTurn counts an operation that is refused because earlier messages to its PE are parked,
+// and returns Again, the status of such an operation.
 func (o *operations) CountNoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	p.Count[layout.NoTurn]++
 	o.Recorder.NoteAgain(pe, layout.EventNoTurn)

@@ -73,9 +73,9 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]++
 }
 
-// beginLater begins an operation that may have to wait in the queue, or may share a message with
-// others. It returns where to fill the header. It returns Done and no header if neither is the
-// case.
+// beginLater begins an operation with n bytes of payload that may have to wait in the queue or, if
+// merges is set, may share a message with others. It returns where to fill the header. It returns
+// Done and no header if neither is the case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && mergeable(n)
 	if p.Queued > 0 && !(merges && x.batchHasSpace(p, n)) {
@@ -203,9 +203,9 @@ func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Stat
 }
 
 // jamUnless returns st. If st is Again, it also calls Jam, so that the next poll drives the queue,
-// unless a reply will arrive that does so.
-func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
-	if st == call.Again && !comes {
+// unless a reply to a flush will arrive (awaitsReply), whose handling drives the queue.
+func (x *sender) jamUnless(awaitsReply bool, st call.Status) call.Status {
+	if st == call.Again && !awaitsReply {
 		x.Jam()
 	}
 	return st

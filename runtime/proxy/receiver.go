@@ -64,7 +64,9 @@ func (r *receiver) reaches(pe libshmem.PE) bool {
 // than any provider has under way between two endpoints.
 const furthest = 1 << 16
 
-// Receive applies a message, or stores it until all earlier ones have arrived.
+// Receive applies a message of n bytes at m, or stores it until all earlier messages of its PE, and
+// the writes that it follows, have arrived. It drops a message of a lost PE, of a process outside
+// of the job, or that has arrived before.
 func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
@@ -159,8 +161,8 @@ type replySender interface {
 	startPeer(pe libshmem.PE, p *layout.Peer) bool
 	// sendOwn sends a reply, or parks it until the provider's queue has space. SendBytes sends a
 	// message with a payload of n bytes, or returns Again.
-	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
-	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	sendOwn(pe libshmem.PE, epoch uint64, parity parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, parity parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// HandleFlushReply handles the reply to a flush. It returns false if no flush was under way.
 	HandleFlushReply(h *layout.Header) bool
 	// Drive posts the queued operations on a PE that need not wait any longer: a message of that PE

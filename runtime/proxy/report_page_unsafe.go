@@ -45,10 +45,11 @@ const (
 	pageHeadSize = unsafe.Sizeof(pageHead{})
 	showEvery    = 100 * time.Millisecond // the shortest time between two updates of the head
 
-	// stateAt is the offset of the state in the page's memory, and fixed that of the peers in the
-	// page.
-	stateAt = statuspage.HeadSize + pageHeadSize
-	fixed   = pageHeadSize + unsafe.Sizeof(layout.State{})
+	// stateAt is the offset of the state in the page's memory, which begins with the head of every
+	// status page. peersOffset is the offset of the peers in the page, which begins after that
+	// head.
+	stateAt     = statuspage.HeadSize + pageHeadSize
+	peersOffset = pageHeadSize + unsafe.Sizeof(layout.State{})
 )
 
 var _ [0]byte = [pageHeadSize % 64]byte{}

@@ -64,7 +64,7 @@ func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
 	}
 	view, err := viewPage(b)
 	if err == nil {
-		view.flight = s.flight.ReadPage(page, unsafe.Offsetof(s.flight), fixed)
+		view.flight = s.flight.ReadPage(page, unsafe.Offsetof(s.flight), peersOffset)
 	}
 	return view, err
 }
@@ -80,11 +80,11 @@ func readPage(page io.ReaderAt, b []byte) error {
 // viewPage decodes the head and the peers of a page. It fails if another build of the library wrote
 // the page.
 func viewPage(page []byte) (*EndpointPage, error) {
-	if uintptr(len(page)) < fixed {
+	if uintptr(len(page)) < peersOffset {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
 	}
 	s := (*pageHead)(unsafe.Pointer(&page[0]))
-	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
+	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-peersOffset)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
 		return nil, &statuspage.VersionError{Version: "the same, of another build"}
 	}
 	view := &EndpointPage{
@@ -97,7 +97,7 @@ func viewPage(page []byte) (*EndpointPage, error) {
 	}
 	var all [layout.Counted]uint64
 	for i := range s.npes {
-		p := (*layout.Peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
+		p := (*layout.Peer)(unsafe.Pointer(&page[peersOffset+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
 		c := p.Counts()
 		layout.AddCounts(&all, &c)
 		view.Peers = append(view.Peers, EndpointPeer{

@@ -72,7 +72,7 @@ func TestEventsOfOthers(t *testing.T) {
 	// Three events come between the read of the count and the read of the ring.
 	ring := int64(a.head.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
 	if got, want := len(read(func(at int64) {
-		if at < ring && at > int64(fixed) {
+		if at < ring && at > int64(peersOffset) {
 			sent()
 			sent()
 			sent()

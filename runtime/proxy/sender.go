@@ -172,8 +172,9 @@ func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return x.admitLate(pe, p, n)
 }
 
-// admitLate does the rest of Admit when half of the PE's credit is used up: it sends a flush, whose
-// reply renews the credit. It returns Again if a message of n bytes would exceed the credit.
+// admitLate does the rest of Admit when half of the PE's credit is used up: it sends a flush,
+// unless one is under way, whose reply renews the credit. It returns Again if a message of n bytes
+// would exceed the credit, and Failed if the flush cannot be sent at all.
 func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:

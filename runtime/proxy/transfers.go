@@ -48,5 +48,5 @@ type transferMessages interface {
 	// Follow sends the message in the record of a write that has been posted. sendOwn sends a
 	// message, or parks it.
 	Follow(s *record, p *layout.Peer)
-	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
+	sendOwn(pe libshmem.PE, epoch uint64, parity parity, h layout.Header)
 }

@@ -9,8 +9,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// PutMax returns the largest put in bytes that one operation can carry. If neither order nor
-// delivery of writes is available, nor a number for each, all puts travel as messages.
+// PutMax returns the largest put in bytes that one operation can carry. All puts travel as messages
+// if nothing shows when the bytes of a write have arrived: the network does not keep the order of
+// writes and messages, completions do not say it (DeliveryComplete), and not every write has a
+// number.
 func (x *transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite
@@ -110,12 +112,12 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	} else if st := x.localRegion(s, op); st != call.Done {
 		return st
 	}
-	older := p.WriteEpoch != s.Epoch
-	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
+	afterFence := p.WriteEpoch != s.Epoch // a fence separates this write from the one before
+	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && afterFence && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.Number, s.Signalled = noNumber, false
-	notified := uint32(0)
+	notified := uint32(0) // the notification counter plus 1 that the write's data names; 0: none
 	if op.Notify = numbered; numbered {
-		if older {
+		if afterFence {
 			p.Out.Follow() // before the write is counted, so that messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
@@ -157,11 +159,14 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
+	// A write that waited in the queue may belong to the closed generation.
 	if s.Parity == x.Quiets.Parity() {
 		x.Quiets.MarkDirty(p, s.PE)
 	} else if !x.Net.Caps.DeliveryComplete || notified != 0 {
 		x.Quiets.AwaitAcknowledgement(s.PE, s.Parity)
 	}
+	// If the target, the network or the provider's fence keeps the message after the bytes, it is
+	// sent now, otherwise when the write is complete (CompleteWrite).
 	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
 		if numbered {
 			p.Out.Follow()

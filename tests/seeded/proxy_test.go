@@ -25,7 +25,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/batch-too-long", file: "runtime/proxy/batch.go",
-		was:  "		p.BatchUsed+recordOf(n) <= layout.MessageSize &&",
+		was:  "		p.BatchUsed+recordBytes(n) <= layout.MessageSize &&",
 		is:   "		p.BatchUsed+uint32(n) <= layout.MessageSize &&",
 		user: "a burst of small puts writes over the message of another PE",
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4184 bytes for a buffer of 4160`,
