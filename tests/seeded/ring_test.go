@@ -144,15 +144,15 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/waits-for-all-rings", file: "runtime/proxy/loop/consumer.go",
-		was:  "return c.shared+max(c.own-s.waits, 0) > 1",
+		was:  "return c.shared+max(c.perRing-s.waits, 0) > 1",
 		is:   "return len(c.waiting) < WaitingMax-1",
 		user: "kernels that use a PE that hangs hold up the kernels that do not",
 		by:   unit("./runtime/proxy", "^TestConsumerRingsApart$"), says: `answer: still not so after many steps`,
 	},
 	{
 		id: "ring/rows-in-messages-of-their-own", file: "runtime/proxy/loop/consumer_burst.go",
-		was:  "	if 2*row < len(ops) {",
-		is:   "	if row < len(ops) {",
+		was:  "	if 2*inRow < len(ops) {",
+		is:   "	if inRow < len(ops) {",
 		user: "64 small puts of a kernel to one PE are 64 messages",
 		by:   unit("./runtime/proxy", "^TestRingBurst$"), says: `a row for one PE: \d+ messages, 0 operations share some`,
 	},

@@ -7,8 +7,8 @@ import "golang.org/x/sys/unix"
 type binding struct {
 	set        unix.CPUSet
 	bound      bool // Bind has set processors
-	tid        int
-	iterations uint
+	tid        int  // the thread that was restricted last
+	iterations uint // of the loop; serveInC sets it to 0, so that the next one checks the thread
 }
 
 // checkEvery is the number of iterations of the loop between two checks of the thread: one system

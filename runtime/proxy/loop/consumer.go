@@ -41,7 +41,7 @@ const (
 // fence and an addition on each. With an epoch for each fence the puts of every other ring would
 // follow the additions of the rings before it, which takes a round trip each time.
 type Consumer struct {
-	e      Poster
+	e      Poster      // the engine that posts the operations
 	limits call.Limits // of e
 	rings  []*serving
 	locals *Locals
@@ -49,19 +49,19 @@ type Consumer struct {
 	trace  *trace.Track // nil: nothing is traced
 	taken  uint64       // operations taken from the rings so far
 
-	waiting  []waiting
-	spare    []waiting
-	own      int      // operations that each ring may have waiting, however many the others have
-	shared   int      // free places for operations of any ring, beyond own
-	perPE    []uint16 // number of waiting operations, by PE
-	blocked  []uint32 // by PE: the last pass in which an operation on it could not be posted
-	pass     uint32
-	enqueued uint64 // operations that had to wait so far; each has its number in this count
+	waiting  []waiting // operations that the engine could not post, in order
+	spare    []waiting // memory for waiting: each pass moves what still waits to the other array
+	perRing  int       // operations that each ring may have waiting, however many the others have
+	shared   int       // free places for operations of any ring, beyond perRing
+	perPE    []uint16  // number of waiting operations, by PE
+	blocked  []uint32  // by PE: the last pass in which an operation on it could not be posted
+	pass     uint32    // number of the last pass over waiting
+	enqueued uint64    // operations that had to wait so far; each has its number in this count
 
 	fences   uint64 // fences taken from the rings so far; those that began an epoch together count as one
 	epochFor uint64 // value of fences when the engine's present epoch began
 	stops    int    // rings that have stopped before a fence
-	passed   int    // operations that were taken since the first of them stopped
+	passed   int    // operations that were taken since the first of these rings stopped
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
@@ -87,7 +87,7 @@ type Consumer struct {
 	loop    *Loop // the loop that serves it; nil: it is not attached
 	ending  atomic.Bool
 	ended   chan struct{}
-	last    uint64 // number of the settlement after which endConsumer detaches the consumer
+	last    uint64 // the settlement, a quiet of all rings, after which endConsumer detaches the consumer
 }
 
 // serving is the consumer's state of one ring.
@@ -127,7 +127,7 @@ const (
 )
 
 // SetStall sets how long a ring may stand still, or an operation wait to be posted, before that is
-// reported; 0, the default: for ever. Stall must be called before Attach.
+// reported; 0, the default: nothing is reported. SetStall must be called before Attach.
 func (c *Consumer) SetStall(d time.Duration) { c.stall = d }
 
 // SetCrowded sets whether the threads of PEs and their proxies outnumber their processors.
@@ -150,8 +150,8 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 	for _, r := range rings {
 		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
 	}
-	c.own = max(WaitingMax/2/max(len(rings), 1), 2)
-	c.shared = max(WaitingMax-c.own*len(rings), 0)
+	c.perRing = max(WaitingMax/2/max(len(rings), 1), 2) // at least 2: canWait counts the put in merge, too
+	c.shared = max(WaitingMax-c.perRing*len(rings), 0)
 	c.replies.init(limits.NPEs)
 	c.openInnerLoop()
 	return c
@@ -184,10 +184,10 @@ func (c *Consumer) Drain() int {
 }
 
 // drainRing starts operations of a ring, and returns their number: those that its last call has
-// kept in s.kept, or else up to drainBatch new ones. If there are other rings, it stops before a
+// left in s.kept, or else up to drainBatch new ones. If there are other rings, it stops before a
 // fence: passFences then begins one epoch for the fences of all rings. It also stops if no more
-// operations of the ring may wait. What it has not started it keeps, and only when it has kept
-// nothing does it move the ring's tail past the operations.
+// operations of the ring may wait. Operations that it has read and not started stay in s.kept. Only
+// when s.kept is empty does it move the ring's tail past the operations.
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
@@ -258,20 +258,21 @@ func (c *Consumer) passFences(did int) int {
 	return n
 }
 
-// canWait reports whether one more operation of a ring may wait, besides the put in merge.
-func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
+// canWait reports whether one more operation of a ring may wait, besides the put in merge, which
+// was taken from the ring before and may have to wait, too.
+func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.perRing-s.waits, 0) > 1 }
 
 // beginWait counts an operation of a ring that the engine could not post. Each ring has room for
-// `own` such operations; further ones use room that all rings share.
+// perRing such operations; further ones use room that all rings share.
 func (c *Consumer) beginWait(s *serving) {
-	if s.waits++; s.waits > c.own {
+	if s.waits++; s.waits > c.perRing {
 		c.shared--
 	}
 }
 
 // endWait removes an operation of a ring, which has waited and is posted now, from the counts.
 func (c *Consumer) endWait(s *serving) {
-	if s.waits--; s.waits >= c.own {
+	if s.waits--; s.waits >= c.perRing {
 		c.shared++
 	}
 }
@@ -313,7 +314,7 @@ func (c *Consumer) process(s *serving, ops []queue.Op, i int) {
 }
 
 // position returns a ring's position before `later`, the last operations that were read from it. A
-// producer that waits for a quiet is identified by such a position.
+// quiet or fence for which a producer waits is identified by the position after it.
 func position(s *serving, later []queue.Op) uint64 {
 	p := s.ring.Position()
 	for i := range later {
@@ -323,7 +324,8 @@ func position(s *serving, later []queue.Op) uint64 {
 }
 
 // extendMerge adds a put to the one in merge, if its source and its destination continue those of
-// that put. It returns false if they do not.
+// that put. It returns false if they do not, or if a producer waits for the reply to the put in
+// merge (Want): the merged put has only one reply.
 func (c *Consumer) extendMerge(op *queue.Op) bool {
 	m := c.merge
 	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||

@@ -3,7 +3,7 @@ package loop
 import "libshmem/queue"
 
 // Operations that lie in a ring together (a burst), such as the puts of a block's threads, share
-// messages, if rows of them are small and for one PE. A message costs the sender and the target
+// messages if many in a row are small and for one PE. A message costs the sender and the target
 // some us over tcp, and an operation that shares one costs 0.1 us. C posts each operation in a
 // message of its own, so Go handles bursts.
 
@@ -38,13 +38,13 @@ func (c *Consumer) shouldShare(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false
 	}
-	row := 0
+	inRow := 0
 	for i := range ops[1:] {
 		if ops[i+1].PE == ops[i].PE && c.isSmall(&ops[i+1]) {
-			row++
+			inRow++
 		}
 	}
-	if 2*row < len(ops) {
+	if 2*inRow < len(ops) {
 		c.burstsInC = inCIterations
 		return false
 	}

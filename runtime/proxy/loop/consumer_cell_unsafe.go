@@ -10,8 +10,8 @@ import (
 )
 
 // A cell is memory beside a slot of a ring, in which a producer may leave the bytes of a put. It
-// belongs to the put until the consumer publishes the ring's tail. By then the bytes are sent, or a
-// copy of them is stored here.
+// belongs to the put until the consumer publishes the ring's tail. By then the engine has copied
+// the bytes, or, if the put waits, copyFromCell has.
 
 // mayUseCell reports whether an operation may have its bytes in a cell, memory beside the slots of
 // its ring: only puts may.

@@ -8,8 +8,9 @@ import (
 	"libshmem/queue"
 )
 
-// check refuses operations that would damage memory of this process or of another PE. Producers are
-// kernels, and a kernel with a bug may store any bits in a slot.
+// check returns an error for an operation that would damage memory of this process or of another
+// PE. Producers are kernels, and a kernel with a bug may store any bits in a slot. The op's Width
+// is the logarithm of a size: the operation is on 1<<Width bytes.
 func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if !op.HasKnownCode() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)

@@ -51,8 +51,9 @@ func (c *Consumer) ServableInC() bool {
 	return o.phase == quiets || o.phase == settled && o.requested.Load() == o.covers
 }
 
-// Run lets C serve the rings until there is work for Go. held reports whether the engine's lock is
-// held at the return: it is if completions have arrived that Go has to handle.
+// Run lets C serve the rings until there is work for Go, for at most limit, or until C has found no
+// work for the time spin. held reports whether the engine's lock is held at the return: it is if
+// completions have arrived that Go has to handle. a counts what C has done.
 //
 // Preconditions: ServableInC, and the caller does not hold the engine's lock.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
@@ -81,7 +82,8 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 }
 
 // maxSkipped is the largest number of iterations in a row in which Go does not call the inner loop
-// in C.
+// in C because its last calls found only work for Go. Each such call doubles the number, up to
+// this.
 const maxSkipped = 15
 
 // RunInC calls Run if C may serve the rings, and they hold no burst (operations that may share
@@ -120,7 +122,9 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	}
 	a, held, err = c.RunInC(innerLoopTime, spin)
 	if a.Ran > innerLoopTime/5 {
-		l.binding.iterations = 0 // after a long call of C the goroutine may run on another thread
+		// After a long call of C the goroutine may run on another thread: rebind checks that in the
+		// next iteration.
+		l.binding.iterations = 0
 	}
 	return a, held, err
 }

@@ -11,7 +11,8 @@ import (
 
 // post posts a checked operation to the engine. It returns false if the engine cannot post it now;
 // op then has the rest of a large operation. An operation that fails is reported and not tried
-// again.
+// again. Offsets in a ring count from the start of the symmetric segment, and those of the engine
+// from the user heap, limits.Internal bytes later.
 func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if w.fences != c.epochFor {
 		// Operations of one epoch are not ordered, so operations from before and after a fence

@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// maxReplies bounds the operations with a reply, and the pieces of such operations, that are under
-// way at once.
+// maxReplies is the largest number of requests of the engine that are under way at once: one for
+// each piece of an operation for whose reply a producer waits.
 const maxReplies = 512
 
 // replies writes the replies to operations of rings for which producers wait: it passes a request

@@ -17,7 +17,8 @@ const (
 	// fullPause is the pause while an operation waits because the provider's queue was full, which
 	// may change without a completion.
 	fullPause = time.Millisecond
-	// contended is the pause after another thread held the lock for all of LockYielding.
+	// contended is the pause after another thread has held the lock. The loop also pauses for as
+	// long while only streams of the GPU have work, or a ring's operation waits to be posted.
 	contended = 50 * time.Microsecond
 	// idleWait bounds the wait for the network, because a provider may lose a wake-up. Each end of
 	// a wait wakes up to three of Go's threads. With 100 ms that took an idle PE of a virtual
@@ -52,7 +53,7 @@ func (l *Loop) Run() {
 	defer close(l.stopped)
 	e := l.e
 	var pace fabric.Pace
-	unread := false // the provider had work that leaves no completion
+	unread := false // the provider had work that may leave no completion
 	for !l.stopping.Load() {
 		l.binding.rebind()
 		if c := l.consumer.Load(); c != nil {

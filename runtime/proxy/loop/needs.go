@@ -78,9 +78,10 @@ type Monitor interface {
 
 	// With the lock held:
 
-	// Poll makes progress. It returns how many completions it handled.
+	// Poll makes progress. It returns how many completions it handled, plus one while a stream of
+	// the GPU has work.
 	Poll() (int, error)
-	// Next returns what to do after a Poll with n completions.
+	// Next returns what to do after a Poll that returned n.
 	Next(n int, pace *fabric.Pace) call.Step
 	// MarkCopies adds a mark after the work in each of the GPU's streams, by which a later poll
 	// sees that the work is complete. Without a GPU it does nothing.
@@ -113,7 +114,8 @@ type Monitor interface {
 	// Rouse ends a sleep or nap of the thread, or its call of the inner loop in C. Any thread may
 	// call it.
 	Rouse()
-	// ClearAttention records that the thread is back from the inner loop in C.
+	// ClearAttention clears the flag by which other threads make the inner loop in C return. The
+	// thread calls it before it checks for the work that the flag announces.
 	ClearAttention()
 	Caps() fabric.Caps
 	Native() fabric.Native

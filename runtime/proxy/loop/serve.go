@@ -78,8 +78,8 @@ type serveState struct {
 	lastWork   time.Time // time of the last work
 	pollEnd    time.Time // time when the last iteration ended; zero after a sleep
 	late       lateness
-	tid        int
-	switches   int64 // involuntary context switches of that thread at the last check
+	tid        int   // the thread at the last check of lateness
+	switches   int64 // involuntary context switches of that thread at that check
 	registered bool  // the process is registered for membarrier
 	pace       fabric.Pace
 }
@@ -95,7 +95,9 @@ func (l *Loop) Attach(c *Consumer, device bool) {
 	l.e.Rouse()
 }
 
-// serve performs one iteration of the loop for an engine with rings.
+// serve performs one iteration of the loop for an engine with rings: it lets C serve them for a
+// while, takes further operations itself, polls the network, and pauses or sleeps if there was no
+// work for spinTime. An error ends the job.
 func (l *Loop) serve(c *Consumer) error {
 	s, e := &c.serve, l.e
 	inC, held, err := l.serveInC(c)
@@ -116,7 +118,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	c.watch(now, inC)
 	if inC.Taken+inC.Completed > 0 {
-		s.lastWork = now.Add(-inC.Idle)
+		s.lastWork = now.Add(-inC.Idle) // C was without work for Idle when it returned
 		s.pace.NoteWork()
 	}
 	if did+n > 0 {
@@ -208,7 +210,8 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	}()
 	// A producer stores its slots, then checks whether the proxy sleeps. The proxy announces its
 	// sleep, then checks the slots. One of the two must see the other, which takes a barrier on
-	// both sides: this one is issued for all threads.
+	// both sides: this one is issued for all threads. Without it a producer may not wake the proxy,
+	// so the sleep is short.
 	if !c.serve.orderAll() {
 		rest = time.Millisecond
 	}
@@ -300,8 +303,10 @@ func (c *Consumer) hasWork() bool {
 	return c.order.requested.Load() != c.order.covers
 }
 
-// watch reports that the kernel took the processor from this thread for a while, although the
-// thread did not sleep: operations of GPU kernels had to wait.
+// watch is called once in each iteration, at the time now, after C has served the rings as inC
+// says. It reports that the operating system took the processor from this thread for at least
+// `late` although the thread did not sleep: operations of GPU kernels had to wait. An involuntary
+// context switch shows that.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.pollEnd)-inC.Ran, inC.Gap)

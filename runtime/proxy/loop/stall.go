@@ -15,9 +15,9 @@ type stalled struct {
 	reported bool
 }
 
-// watchRings reports a ring that stands still because a thread has reserved positions and not
-// stored its operation there: the thread died, or a debugger stopped it. Operations that were
-// pushed after them wait, and so does every quiet. Each position is reported once, and the wait
+// watchRings reports a ring that stands still for c.stall because a thread has reserved positions
+// and not stored its operation there: the thread died, or a debugger stopped it. Operations at
+// later positions wait, and so does every quiet. Each position is reported once, and the wait
 // continues.
 func (c *Consumer) watchRings(now time.Time) {
 	if c.stall <= 0 || now.Sub(c.watched) < c.stall/8 {
@@ -66,7 +66,7 @@ func (c *Consumer) watchWaiting() {
 		return
 	}
 	c.stuckAt = now
-	was := c.stuck
+	before := c.stuck
 	c.stuck = map[uint32]stuck{}
 	for i := range c.waiting {
 		w := &c.waiting[i]
@@ -74,7 +74,7 @@ func (c *Consumer) watchWaiting() {
 		if _, seen := c.stuck[pe]; seen {
 			continue
 		}
-		s := was[pe]
+		s := before[pe]
 		if s.number != w.number || s.left != w.op.Length {
 			s = stuck{number: w.number, left: w.op.Length, since: now}
 		}
