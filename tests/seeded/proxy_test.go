@@ -88,8 +88,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/stuck-gets-take-all-slots", file: "runtime/proxy/gpustage/get.go",
-		was:  "small, ok = g.slots.AllocateFor(pe); !ok",
-		is:   "small, ok = g.slots.Allocate(); !ok",
+		was:  "slot, ok = g.slots.AllocateFor(pe); !ok",
+		is:   "slot, ok = g.slots.Allocate(); !ok",
 		user: "three PEs that hang hold up gets into GPU memory from all others",
 		by:   unit("./runtime/proxy", "^TestStagedStuckGets$"), says: `room to post: still not so after many polls`,
 	},

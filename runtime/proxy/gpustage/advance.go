@@ -38,8 +38,9 @@ func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 // carried out work.
 func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 
-// Mark adds a mark after the new work in each stream. It sets Busy if a stream has work, or if a
-// read or message could not be posted.
+// Mark adds a mark after the new work in each stream. It sets State.Busy, so that the proxy thread
+// polls again, if a stream has work, an atomic operation waits for the AtomicsLock, messages are
+// held back for a time after a read failed, or a read or message could not be posted.
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	s.streams.Mark()

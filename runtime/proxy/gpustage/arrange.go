@@ -10,7 +10,7 @@ import "libshmem/runtime/proxy/layout"
 // arrange decides the order of the puts in a chunk: the one in which most of them are neighbours in
 // the source or at the target. It sets their positions and the bytes that the chunk uses.
 func (c *chunk) arrange() {
-	if all := 2 * (len(c.parts) - 1); c.neighbours() < all {
+	if all := 2 * (len(c.parts) - 1); c.neighbours() < all { // not all are neighbours at both ends
 		var best [layout.MaxPieces]uint8
 		n := copy(best[:], c.order)
 		most := c.neighbours()
@@ -33,7 +33,9 @@ func (c *chunk) arrange() {
 }
 
 // neighbours counts the parts whose bytes continue those of the part before them, or have the same
-// distance from them as the parts before. It counts in the source and at the target separately.
+// distance from them as the parts before. It counts in the source and at the target separately. A
+// part of another size than the one before is no neighbour: one driver call copies rows of one
+// size.
 func (c *chunk) neighbours() (n int) {
 	var source, target int64
 	for i := 1; i < len(c.order); i++ {

@@ -33,7 +33,7 @@ type arrivals struct {
 	heaps     *heaps
 	gpu       bool // this PE's user heap, or regions of it, are GPU memory
 	peers     []layout.Peer
-	in        []arrivalPeer
+	in        []arrivalPeer   // by PE
 	busy      []libshmem.PE   // PEs whose messages wait, or may have to wait
 	kept      *early.Messages // the waiting messages, by PE and number
 	assembled []byte          // header and payload of the message that storeWaiting stores
@@ -44,13 +44,13 @@ type arrivals struct {
 // arrivalPeer has the state of one PE's messages. Each message waits for the bytes of all earlier
 // requests to send.
 type arrivalPeer struct {
-	*progress
-	held     fifo.Queue[waitingMessage]
-	changing bool // the first waiting message is an atomic operation in steps, under way
-	underway int  // number of atomic operations in stream.Word: the first of the waiting messages
-	listed   bool // the PE is in busy
+	*progress // counts of its messages and pulls, and marks of its work in stream.In
+	held      fifo.Queue[waitingMessage]
+	changing  bool // the first waiting message is an atomic operation in steps, under way
+	underway  int  // number of atomic operations in stream.Word: the first of the waiting messages
+	listed    bool // the PE is in busy
 
-	epoch     uint32 // token of its last put that was copied
+	epoch     uint32 // layout.State.EpochToken of its last put that was copied
 	epochMark uint64 // the mark after that copy
 }
 
@@ -99,7 +99,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	case wordRead:
 		a.endWord(c)
 	case changed:
-		if c.Index != noPiece {
+		if c.Index != noPiece { // the old value is in a slot, for the reply
 			a.replyFrom(c)
 		}
 		a.in[c.PE].underway--
@@ -121,7 +121,8 @@ func (a *arrivals) replyFrom(c *stream.Chore) {
 }
 
 // Apply applies a message, or stores it until it can be applied. It returns false for a message
-// that neither changes GPU memory nor has to follow one that does.
+// that neither changes GPU memory nor has to follow one that does. NIC writes are flushed first,
+// because the message may follow one.
 func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if !a.gpu && !a.peers[h.From].Behind {
 		return false
@@ -249,7 +250,7 @@ func (a *arrivals) Atomics() uint64 {
 // stream has carried them out.
 func (a *arrivals) Drop(pe libshmem.PE) {
 	peer := &a.in[pe]
-	keep := peer.underway
+	keep := peer.underway // operations in stream.Word end in Follow, those in steps in endWord
 	if peer.changing {
 		keep = max(keep, 1)
 	}

@@ -12,11 +12,12 @@ import (
 )
 
 // perform carries out a message, or puts its work into a stream. It returns false if that is not
-// possible now; h may then have been reduced to the part that is left. first says that h is in the
-// list of waiting messages, as the first of its PE.
+// possible now; h may then have been reduced to the part that is left. It returns true, too, for a
+// message that is refused. first says that h is in the list of waiting messages, as the first of
+// its PE.
 func (a *arrivals) perform(peer *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, first bool) bool {
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
-	if h.Kind == layout.KindFlush {
+	if h.Kind == layout.KindFlush { // the reply follows the stream's work for the PE
 		if a.streams.LastPassed(stream.In) < peer.Issued {
 			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
@@ -24,14 +25,14 @@ func (a *arrivals) perform(peer *arrivalPeer, h *layout.Header, payload unsafe.P
 		}
 		return true
 	}
-	if !a.check.Segment.NamesGPU(h.Offset) {
+	if !a.check.Segment.NamesGPU(h.Offset) { // the CPU applies it, after the stream's work for the PE
 		if a.streams.LastPassed(stream.In) < peer.Issued {
 			return false
 		}
 		if h.Kind == layout.KindPutSignal && a.check.Segment.NamesGPU(libshmem.Offset(h.Extra)) {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
 			if a.check.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
-				return true
+				return true // it is refused, and nothing is left of it to perform
 			}
 			reduceToSignal(h)
 			return a.changeWord(peer, h, first)
@@ -49,7 +50,7 @@ func (a *arrivals) perform(peer *arrivalPeer, h *layout.Header, payload unsafe.P
 		return a.storeGPU(peer, h)
 	}
 	if h.Kind == layout.KindPutSignal && a.check.Word(h, libshmem.Offset(h.Extra), 8) == nil {
-		return true
+		return true // the signal is refused, and so are its bytes
 	}
 	if n > 0 && a.check.Target(h, h.Offset, uint64(n)) == nil {
 		return true // the job fails, so the signal is dropped, too
@@ -74,14 +75,15 @@ func reduceToSignal(h *layout.Header) {
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
 
-// noteIssued records that stream.In has work for a PE, which later work of the PE may have to
-// follow.
+// noteIssued records the mark after the work that stream.In has for a PE: messages of the PE that
+// the CPU applies wait until the stream has passed this mark.
 func (a *arrivals) noteIssued(peer *arrivalPeer) {
 	peer.Issued = a.streams.LastMark(stream.In)
 }
 
-// noteStored records that stream.In has a store for a PE, which later bytes of the PE may have to
-// follow.
+// noteStored records the mark before which stream.In stores a word for a PE, for example a signal.
+// Until the store is passed to the driver, bytes of the PE from after a fence must not overtake it
+// (copyPayload).
 func (a *arrivals) noteStored(peer *arrivalPeer) {
 	peer.Stored = a.streams.NextMark(stream.In)
 	a.noteIssued(peer)

@@ -158,15 +158,16 @@ func (d *departures) handleCopiedChunk(c *chunk) {
 	default:
 		d.ready.Push(piece{of: first, chunk: c})
 		for i := range c.parts {
-			d.finish(c.parts[i].of)
+			d.completeSource(c.parts[i].of)
 		}
 	}
 }
 
 // sendRequest sends the request to send for a chunk, a piece of pinned memory that has been filled:
-// its PE then reads the bytes. If the chunk has several puts, or one with a signal, the request
-// also has the destination and the signal of each. The token includes a count of the chunk's
-// requests, so that a late reply to an earlier request is not taken for one to this.
+// its PE then reads the bytes at the remote address in Operand, with the key in Extra. If the chunk
+// has several puts, or one with a signal, the request also has the destination and the signal of
+// each. The token includes a count of the chunk's requests, so that a late reply to an earlier
+// request is not taken for one to this. It returns Again if the request cannot be posted now.
 func (d *departures) sendRequest(c *chunk) call.Status {
 	first := &c.parts[0]
 	x := first.of

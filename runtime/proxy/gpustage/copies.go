@@ -189,7 +189,8 @@ func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 
 // Put copies n bytes to the mapped heap of a PE, and then applies the signal in after, if there is
 // one. gpu says that the source is GPU memory. If it is main memory, and a message could hold the
-// bytes, the source may be reused when Put returns.
+// bytes, the source may be reused when Put returns. A signal at a negative offset is in the
+// internal area, which is not mapped: it is sent as a message when the bytes have been copied.
 func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := c.tryBegin(UseCopy, pe, n); st != call.Done {
 		return st
@@ -201,7 +202,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if small && (after == nil || after.Offset >= 0 && peer.inStream(after.Op)) {
 		return c.putSmall(pe, at, source, int(n), after)
 	}
-	if small && !c.slots.MayAllocateFor(pe) {
+	if small && !c.slots.MayAllocateFor(pe) { // CopyTo copies small bytes to a slot at once
 		return call.Again
 	}
 	if after != nil {

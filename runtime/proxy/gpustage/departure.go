@@ -338,17 +338,17 @@ func (d *departures) Follow(c *stream.Chore) {
 	case x.kind.isCopy():
 		d.endCopy(&p)
 	case d.engine.Lost(x.pe) != nil:
-		x.n = x.begun
+		x.n = x.begun // no more of its bytes are copied
 		d.dropPiece(&p)
 	default:
 		d.ready.Push(p)
-		d.finish(x)
+		d.completeSource(x)
 	}
 }
 
-// finish completes the request of a put when all of its bytes have been copied out: the source may
-// be reused.
-func (d *departures) finish(x *departure) {
+// completeSource completes the request of a put when all of its bytes have been copied out: the
+// source may be reused. Quiets still wait for the put.
+func (d *departures) completeSource(x *departure) {
 	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
 		d.engine.End(Op{Token: x.token}, Ending{Phase: SourceFree})
 	}

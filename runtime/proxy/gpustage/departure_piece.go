@@ -120,7 +120,7 @@ func (d *departures) Drop(pe libshmem.PE) {
 			d.waiting.Push(x)
 			continue
 		}
-		x.n = x.begun
+		x.n = x.begun // no more of its bytes are copied
 		d.sentAll(x)
 	}
 	d.to[pe].shares = 0

@@ -112,7 +112,7 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, program Quick) (_ *
 			err = errors.Join(err, r.close())
 		}
 	}()
-	block, _, err := dev.HostAlloc(64 + claimBytes)
+	block, _, err := dev.HostAlloc(64 + claimBytes) // a cache line with the marks, and zeros for warmUp
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (r *race) progress(now time.Time) error {
 		r.slow.Push(r.late.Pop())
 	}
 	for r.slow.Len() > 0 && r.slow.At(0).a <= a {
-		if o := r.slow.Pop(); !o.changes {
+		if o := r.slow.Pop(); !o.changes { // the kernel that did it has added 2 to the claim (gpu.Atomic)
 			r.idle.Push(claim{o.Claim, o.Free + 2})
 		}
 	}

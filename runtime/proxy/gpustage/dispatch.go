@@ -136,7 +136,7 @@ func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, remoteGPU bool, 
 // other message it does nothing and returns false.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
-	case h.Kind <= layout.KindFlush:
+	case h.Kind <= layout.KindFlush: // atomic operations, elements, puts and flushes
 		return s.arrivals.Apply(h, payload, n)
 	case h.Kind == layout.KindRequestToSend:
 		s.handleRequestToSend(h, payload, n)
@@ -187,7 +187,8 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 }
 
 // findDestinations finds the destination of the bytes of a request to send: at, or with several
-// puts the destinations in s.pieces. If ok is false, the request is refused.
+// puts the destinations in s.pieces, and in s.order the pieces in the order of posting. If ok is
+// false, the request is refused, and the job fails.
 func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
 	r := &s.requested
 	s.pieces = s.pieces[:0]

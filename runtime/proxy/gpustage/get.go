@@ -50,21 +50,21 @@ type get struct {
 // begin starts a get into a buffer, which is GPU memory if gpu is set. ownerCopies: the owner has
 // to copy the bytes out of its GPU memory, because NICs do not reach them.
 func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu, ownerCopies bool, r *call.Request) call.Status {
-	var small uint16
+	var slot uint16 // for the bytes of a get that arrive in a message (handleData)
 	if gpu {
 		var ok bool
-		if small, ok = g.slots.AllocateFor(pe); !ok {
+		if slot, ok = g.slots.AllocateFor(pe); !ok {
 			return call.Again
 		}
 	}
 	op, st := g.engine.Begin(UseGet, pe, r, n)
 	if t := op.Token; st == call.Done {
-		g.ops[t] = get{used: true, pe: pe, requestID: op.RequestID, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
+		g.ops[t] = get{used: true, pe: pe, requestID: op.RequestID, dest: dest, n: n, left: n, desc: g.desc, slot: slot, gpu: gpu}
 		st = g.request(t, offset, ownerCopies)
 	}
 	if st != call.Done {
 		if gpu {
-			g.slots.ReleaseFor(pe, small)
+			g.slots.ReleaseFor(pe, slot)
 		}
 		return st
 	}

@@ -93,8 +93,8 @@ func (x *heaps) flushBy(f func()) {
 	}
 }
 
-// MustFlush reports whether this PE has to flush the writes of NICs to its heap before it uses their
-// bytes.
+// MustFlush reports whether this PE has to flush the writes of NICs to its heap before it uses
+// their bytes.
 func (x *heaps) MustFlush() bool { return x.flush != nil }
 
 // Flush makes the GPU see the bytes that NICs have written before the completions of this poll.
@@ -118,8 +118,9 @@ func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 }
 
 // RegisterHeap registers a part of this PE's user heap, from an offset on, with the fabric. After
-// Connect it announces the part to the other PEs. A part that belongs to a loan is registered
-// between the loan's BeginLoan and EndLoan.
+// Connect it announces the part to the other PEs, unless the part is smaller than extentUnit, the
+// unit of sizes in the message. A part that belongs to a loan is registered between the loan's
+// BeginLoan and EndLoan.
 func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	f, err := x.register(Extent{Offset: offset, Size: m.Len, Loan: loan}, m.Base, m)
 	if err != nil || x.heaps == nil || f.Size < extentUnit {
@@ -150,8 +151,8 @@ func (x *heaps) register(f Extent, base unsafe.Pointer, m fabric.GPUMemory) (Ext
 }
 
 // RegisterRegion registers memory m, which contains a region of this PE (mem.Regions) of n bytes at
-// base, with the fabric, and returns the extent by which other PEs reach the region. Its owner sends
-// the extent to them, and they call SetRegion.
+// base, with the fabric, and returns the extent by which other PEs reach the region. Its owner
+// sends the extent to them, and they call SetRegion.
 func (x *heaps) RegisterRegion(number uint32, base unsafe.Pointer, n uint64, m fabric.GPUMemory) (Extent, error) {
 	return x.register(Extent{Offset: uint64(mem.InRegion(number, 0)), Size: n}, base, m)
 }

@@ -85,7 +85,7 @@ type pullPeer struct {
 	*progress
 	pulls   fifo.Queue[*pull] // in order
 	fence   uint32            // epoch of the last request to send
-	follows pullEpoch         // the work that pulls of that epoch have to follow
+	follows pullEpoch         // the work before that epoch, which its pulls have to follow
 	blocked uint32            // the last pass in which a read from the PE could not be posted
 	failed  time.Time         // when its first pull failed, which holds back later ones; zero: none did
 }
@@ -324,7 +324,7 @@ func (p *pulls) deliver(r *pullRead) {
 	if q.GPU {
 		p.streams.NoteDriverCall(q.driverCall(), q.PE)
 		if p.from[q.PE].Stored == p.streams.NextMark(stream.In) {
-			p.streams.FlushStores(stream.In) // there may be a fence between
+			p.streams.FlushStores(stream.In) // a fence may order these bytes after the PE's gathered stores
 		}
 		p.scatter(q, r)
 		if q.Get == 0 {

@@ -30,7 +30,7 @@ func (p *pulls) Drop(pe libshmem.PE) {
 	for _, q := range p.waiting {
 		if q.PE != pe {
 			still = append(still, q)
-		} else if !q.lost && q.Get != 0 {
+		} else if !q.lost && q.Get != 0 { // the pulls of puts are in peer.pulls, too
 			p.forget(q)
 		}
 	}

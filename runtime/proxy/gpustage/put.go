@@ -40,12 +40,12 @@ type put struct {
 }
 
 // begin starts a put of n bytes with the request r, or queues it if it has to wait for earlier
-// operations (Pending of the engine). gpu says that the source is GPU memory. after is the message
-// that updates its signal, or nil.
+// operations: then Engine.Begin has returned Pending, and the engine calls Resume later. gpu says
+// that the source is GPU memory. after is the message that updates the put's signal, or nil.
 func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	op, turn := p.engine.Begin(UsePut, pe, r, n)
-	if turn != call.Done && turn != call.Pending {
-		return turn
+	op, begun := p.engine.Begin(UsePut, pe, r, n)
+	if begun != call.Done && begun != call.Pending {
+		return begun
 	}
 	t := op.Token
 	o := &p.ops[t]
@@ -54,7 +54,7 @@ func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if o.hasSignal = after != nil; o.hasSignal {
 		o.after = *after
 	}
-	if turn == call.Pending {
+	if begun == call.Pending {
 		return call.Pending
 	}
 	if st := p.resume(t, gpu); st != call.Done {

@@ -33,9 +33,8 @@ func (p *Peer) RaiseGoal() bool {
 	return !before
 }
 
-// Settle notes that the PE has acknowledged all operations of the closed generation, those that were
-// sent before the quiets that wait now. So these no longer wait for the PE. It returns false if they
-// did not wait for it before.
+// Settle notes that the closed generation, the operations for which quiets wait now, need not wait
+// for the PE any more. It returns false if the generation was not waiting for the PE.
 func (p *Peer) Settle() bool {
 	before := p.Unmet
 	p.Unmet = false

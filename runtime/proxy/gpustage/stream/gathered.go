@@ -6,7 +6,7 @@ import "unsafe"
 const MaxCopies = 64
 
 // enough is the number of bytes of gathered copies that are passed to the stream without waiting
-// for more: the copy engine takes longer for them than the driver for its calls.
+// for more: the copy engine then takes longer for the bytes than the driver takes for the calls.
 const enough = 512 << 10
 
 // gathered is the work for a stream that was collected in one poll and not passed to the Memory

@@ -28,7 +28,7 @@ type Set struct {
 	atomics    uint64        // AtomicBits of the operations that the Memory can do
 	driverCall atomic.Uint64 // purpose of the last driver call
 	polls      int           // polls since a stream last passed a mark
-	now        Chore         // the chore that is being done
+	now        Chore         // the chore that is being done: a copy that Follow may use until it returns
 	tracks     [Streams]track
 	tallies    [Streams]tally
 }

@@ -15,10 +15,10 @@ import (
 
 // Memory is a fake GPU for stream.Set, whose memory is main memory.
 type Memory struct {
-	Ops    uint64              // AtomicBits that it can do
-	Stores uint64              // Words
-	Err    error               // returned by all calls
-	Skip   uint64              // added to the number of a mark
+	Ops    uint64              // returned by Atomics: the AtomicBits that it can do
+	Stores uint64              // returned by MaxStores
+	Err    error               // returned by all calls that return an error
+	Skip   uint64              // how many numbers each mark skips
 	Given  [stream.Streams]int // operations that were put into each stream
 	Calls  [stream.Streams]int // calls of Copy
 	Marks  [stream.Streams]uint64
