@@ -39,10 +39,11 @@ type regionBlob struct {
 	Len      uint64
 }
 
-// writer appends the fields of a blob to b, and reader reads them from b. Once a reader has found
-// too few bytes (bad), it returns zeros.
+// writer appends the fields of a blob to b.
 type writer struct{ b []byte }
 
+// reader reads the fields of a blob from b. If a field needs more bytes than are left, reader sets
+// bad, and returns zeros from then on; checkEnd returns the error.
 type reader struct {
 	b   []byte
 	bad bool
@@ -54,7 +55,7 @@ func (w *writer) number(v uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, 
 // text appends a text after its length.
 func (w *writer) text(s string) { w.number(uint64(len(s))); w.b = append(w.b, s...) }
 
-// small reads a number of 8 bytes whose value has 4.
+// small reads a number of 8 bytes whose value fits 32 bits.
 func (r *reader) small() uint32 { return uint32(r.number()) }
 
 // id reads the two numbers that name a region.
@@ -103,8 +104,8 @@ func (m *Mesh) proof(blob []byte) []byte {
 // unseal checks a blob's kind, version and proof, and returns a reader of its fields.
 func (m *Mesh) unseal(kind string, blob []byte) (*reader, error) {
 	name := map[string]string{addressKind: "a member's address", regionKind: "a region's description"}
-	rest, is := bytes.CutPrefix(blob, []byte(kind))
-	if !is {
+	rest, ok := bytes.CutPrefix(blob, []byte(kind))
+	if !ok {
 		for other, text := range name {
 			if bytes.HasPrefix(blob, []byte(other)) {
 				return nil, shmerr.Causef(shmerr.ErrArgument, "the blob is %s, and not %s", text, name[kind])

@@ -45,43 +45,45 @@ type message struct {
 	len    uint64
 }
 
+// controlSize is the size of a message in bytes: kind, status and two unused bytes, three numbers
+// of 4 bytes and three of 8.
 const controlSize = 40
 
 // bytes encodes a message, little-endian.
-func (w *message) bytes() []byte {
+func (msg *message) bytes() []byte {
 	b := make([]byte, controlSize)
-	b[0], b[1] = byte(w.kind), w.status
-	binary.LittleEndian.PutUint32(b[4:], w.number)
-	binary.LittleEndian.PutUint32(b[8:], w.id.Number)
-	binary.LittleEndian.PutUint32(b[12:], w.id.Use)
-	binary.LittleEndian.PutUint64(b[16:], w.base)
-	binary.LittleEndian.PutUint64(b[24:], w.key)
-	binary.LittleEndian.PutUint64(b[32:], w.len)
+	b[0], b[1] = byte(msg.kind), msg.status
+	binary.LittleEndian.PutUint32(b[4:], msg.number)
+	binary.LittleEndian.PutUint32(b[8:], msg.id.Number)
+	binary.LittleEndian.PutUint32(b[12:], msg.id.Use)
+	binary.LittleEndian.PutUint64(b[16:], msg.base)
+	binary.LittleEndian.PutUint64(b[24:], msg.key)
+	binary.LittleEndian.PutUint64(b[32:], msg.len)
 	return b
 }
 
 // parse decodes a message. It returns false if no member of this version sends such bytes.
-func parse(b []byte) (w message, ok bool) {
+func parse(b []byte) (msg message, ok bool) {
 	if len(b) < controlSize {
-		return w, false
+		return msg, false
 	}
-	w = message{
+	msg = message{
 		kind: kind(b[0]), status: b[1], number: binary.LittleEndian.Uint32(b[4:]),
 		id:   regionID{binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])},
 		base: binary.LittleEndian.Uint64(b[16:]), key: binary.LittleEndian.Uint64(b[24:]), len: binary.LittleEndian.Uint64(b[32:]),
 	}
-	if w.status >= statuses {
-		return w, false
+	if msg.status >= statuses {
+		return msg, false
 	}
-	if w.kind == text {
-		return w, w.len > 0 && w.len == uint64(len(b)-controlSize)
+	if msg.kind == text {
+		return msg, msg.len > 0 && msg.len == uint64(len(b)-controlSize)
 	}
-	return w, w.kind >= importRequest && w.kind <= received && len(b) == controlSize
+	return msg, msg.kind >= importRequest && msg.kind <= received && len(b) == controlSize
 }
 
 // queueMessage appends a message to the member's outbox, from which advance sends in order.
-func (m *Mesh) queueMessage(p *member, w message) {
-	p.outbox = append(p.outbox, w.bytes())
+func (m *Mesh) queueMessage(p *member, msg message) {
+	p.outbox = append(p.outbox, msg.bytes())
 	m.addBusy(p)
 }
 
@@ -92,21 +94,21 @@ func (m *Mesh) handleMessage(pe libshmem.PE, b []byte) {
 	if p == nil || p.state != present {
 		return
 	}
-	w, ok := parse(b)
+	msg, ok := parse(b)
 	if !ok {
 		m.noteMisuse(pe, fmt.Sprintf("has sent a message of %d bytes that no member of this version sends", len(b)))
 		return
 	}
 	p.contacted = true
-	switch w.kind {
+	switch msg.kind {
 	case importRequest:
-		m.handleRequest(p, &w)
+		m.handleRequest(p, &msg)
 	case importReply:
-		m.handleReply(p, &w)
+		m.handleReply(p, &msg)
 	case revoke:
-		m.beginRelease(p, w.id)
+		m.beginRelease(p, msg.id)
 	case released:
-		m.handleReleased(p, &w)
+		m.handleReleased(p, &msg)
 	case leave:
 		m.queueMessage(p, message{kind: leaveReply})
 		p.leaving = true
@@ -115,26 +117,26 @@ func (m *Mesh) handleMessage(pe libshmem.PE, b []byte) {
 	case text:
 		m.storeLetter(p, b[controlSize:])
 	case received:
-		m.handleReceived(p, w.number)
+		m.handleReceived(p, msg.number)
 	}
 }
 
 // handleRequest replies to a member that wants to use a region of this one, and records it as a
 // user of the region.
-func (m *Mesh) handleRequest(p *member, w *message) {
-	a := message{kind: importReply, number: w.number, id: w.id}
+func (m *Mesh) handleRequest(p *member, msg *message) {
+	reply := message{kind: importReply, number: msg.number, id: msg.id}
 	var r *Region
-	if int(w.id.Number) < len(m.regions) {
-		r = m.regions[w.id.Number]
+	if int(msg.id.Number) < len(m.regions) {
+		r = m.regions[msg.id.Number]
 	}
-	if r == nil || r.id != w.id || r.closing {
-		a.status = notFound
+	if r == nil || r.id != msg.id || r.closing {
+		reply.status = notFound
 	} else {
-		a.status = statusOf(r.e)
-		a.base, a.key, a.len = r.e.Base, r.e.Key, r.len
+		reply.status = statusOf(r.e)
+		reply.base, reply.key, reply.len = r.e.Base, r.e.Key, r.len
 		r.users[p.number] = true
 	}
-	m.queueMessage(p, a)
+	m.queueMessage(p, reply)
 }
 
 // statusOf returns the status of an importReply for a region, by the kind of its memory.
@@ -152,35 +154,35 @@ func statusOf(r *proxy.Region) uint8 {
 
 // handleReply handles the owner's reply to an import: it stores where the region is, so that
 // operations can name it, or fails the import.
-func (m *Mesh) handleReply(p *member, w *message) {
-	req := p.awaited[w.number]
+func (m *Mesh) handleReply(p *member, msg *message) {
+	req := p.awaited[msg.number]
 	if req == nil {
 		m.noteMisuse(libshmem.PE(p.number), "has answered a question that this member did not ask")
 		return
 	}
-	delete(p.awaited, w.number)
+	delete(p.awaited, msg.number)
 	req.replies = 0
 	switch {
-	case w.status == notFound:
-		req.fail(closedBy(p.number, w.id))
+	case msg.status == notFound:
+		req.fail(closedBy(p.number, msg.id))
 		return
-	case w.status != found && m.stage == nil:
-		req.fail(shmerr.Causef(shmerr.ErrUnsupported, "region %d of member %d is GPU memory (open this mesh for GPU memory, too)", w.id.Number, p.number))
+	case msg.status != found && m.stage == nil:
+		req.fail(shmerr.Causef(shmerr.ErrUnsupported, "region %d of member %d is GPU memory (open this mesh for GPU memory, too)", msg.id.Number, p.number))
 		return
 	}
 	if p.imports == nil {
 		p.imports = map[uint32]*imported{}
 	}
-	p.imports[w.id.Number] = &imported{id: w.id, len: w.len}
-	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, &proxy.RemoteRegion{
-		Base: w.base, Key: w.key, Len: w.len, GPU: w.status != found, Direct: w.status >= foundDirect, Flushes: w.status == foundUnflushed,
+	p.imports[msg.id.Number] = &imported{id: msg.id, len: msg.len}
+	m.e.SetRegion(libshmem.PE(p.number), msg.id.Number, &proxy.RemoteRegion{
+		Base: msg.base, Key: msg.key, Len: msg.len, GPU: msg.status != found, Direct: msg.status >= foundDirect, Flushes: msg.status == foundUnflushed,
 	})
 }
 
 // handleReleased notes that a member no longer uses a region that this member closes.
-func (m *Mesh) handleReleased(p *member, w *message) {
+func (m *Mesh) handleReleased(p *member, msg *message) {
 	for r, req := range p.closing {
-		if r.id == w.id {
+		if r.id == msg.id {
 			delete(p.closing, r)
 			delete(r.users, p.number)
 			req.replies--

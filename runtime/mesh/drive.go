@@ -55,7 +55,8 @@ func (m *Mesh) poll() {
 	m.advance()
 }
 
-// addBusy adds a member to m.busy, the members for which advance has work, unless it is there.
+// addBusy adds a member to m.busy, the members for which advance has work, unless it is in the
+// list. The time without progress, after which serve gives the member up, begins then.
 func (m *Mesh) addBusy(p *member) {
 	if !p.listed {
 		p.listed, p.last = true, time.Now()
@@ -77,8 +78,8 @@ func (m *Mesh) hasUnposted() bool {
 // advance does the mesh's own work, as far as it is possible now: it gives up members that are lost
 // or have left and, for each member in m.busy, sends messages, posts operations and completes
 // requests, and gives the member up if it has not answered for too long. The caller holds the
-// engine's lock. Callbacks of the engine must not call advance, because it calls the engine. advance
-// returns the number of operations of the source that it has begun.
+// engine's lock. Callbacks of the engine must not call advance, because it calls the engine.
+// advance returns the number of operations of the source that it has begun.
 func (m *Mesh) advance() (begun int) {
 	for len(m.losses) > 0 {
 		l := m.losses[0]
@@ -150,7 +151,7 @@ func (m *Mesh) serve(p *member, now moment) bool {
 		p.drains = p.drains[1:]
 		moved = true
 	}
-	if p.leaving && len(p.outbox) == 0 && p.state == present {
+	if p.leaving && len(p.outbox) == 0 && p.state == present { // leaveReply, its last message, is sent
 		m.left = append(m.left, p)
 		return true
 	}
@@ -167,8 +168,8 @@ func (m *Mesh) serve(p *member, now moment) bool {
 }
 
 // sendOutbox sends the messages in a member's outbox, in order, until the engine has no room. It
-// reports whether it has sent any. If one cannot be sent at all, it drops all of them, and lists
-// the member to be given up (noteMisuse).
+// reports whether it has sent or dropped any. If one cannot be sent at all, it drops all of them,
+// and lists the member to be given up (noteMisuse).
 func (m *Mesh) sendOutbox(p *member) (moved bool) {
 	for len(p.outbox) > 0 {
 		switch m.e.SendMember(libshmem.PE(p.number), p.outbox[0]) {

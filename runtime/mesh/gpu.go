@@ -48,9 +48,9 @@ func (g *GPU) release() error {
 	return g.Release()
 }
 
-// OpenGPU opens the GPU that the calling thread of the operating system uses. Copies are made in a
-// CUDA context of their own, so that none waits for a kernel of the program. Copies of memory from
-// cudaMalloc are the exception: that memory belongs to the program's context.
+// OpenGPU opens the GPU that the calling thread of the operating system uses. The library makes
+// copies in a CUDA context of its own, so that none waits for a kernel of the program. Copies of
+// memory from cudaMalloc are the exception: that memory belongs to the program's context.
 func OpenGPU() (g *GPU, err error) {
 	defer func() {
 		if err != nil {
@@ -100,9 +100,9 @@ func (m *Mesh) prepareNICs() {
 }
 
 // reach registers a region of this member in GPU memory with the network, if NICs can reach it.
-// Otherwise its bytes are copied to and from pinned memory, or the error says why that was not
-// wanted. A line of the log says how the bytes travel, once. The program may use the memory
-// already.
+// Otherwise its bytes are copied to and from pinned memory; if GPU.Paths lists the paths that the
+// program accepts, reach returns an error instead. A line of the log says how the bytes travel, and
+// is not repeated while the answer stays the same. The program may use the memory already.
 func (m *Mesh) reach(r *proxy.Region, base unsafe.Pointer, n uint64) error {
 	if m.access == nil {
 		return nil

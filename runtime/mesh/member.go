@@ -25,23 +25,23 @@ type member struct {
 	instance  uint64
 	gpu       bool // it has a GPU stage
 	state     state
-	why       error
-	contacted bool // messages have passed between the two
-	informed  bool // it knows that this member leaves
-	leaving   bool // it leaves, and gets one last reply
-	listed    bool // it is in Mesh.busy
+	why       error // why it is absent; nil: it is present
+	contacted bool  // messages have passed between the two
+	informed  bool  // this member has queued the message to it that this member leaves
+	leaving   bool  // it leaves, and gets one last reply
+	listed    bool  // it is in Mesh.busy
 
 	queue    []*operation         // not posted yet, in order
 	outbox   [][]byte             // messages that were not sent yet, in order
 	open     []*Request           // under way, in order
 	imports  map[uint32]*imported // its regions that this member may use, by number
 	awaited  map[uint32]*Request  // imports to which it has not replied, by the number in the importRequest
-	closing  map[*Region]*Request // regions that this member closes, and it still uses
+	closing  map[*Region]*Request // regions that this member closes, and that it still uses
 	sends    []*letter            // messages of the program that wait until the member stores more
 	unread   uint32               // messages sent to it that its program has not received, as far as it has said
 	stored   int                  // messages of it that have arrived and that this program has not received
 	received uint32               // messages of it that this program has received since the last report
-	drains   []*drain             // regions that it closes, and this member still uses
+	drains   []*drain             // regions that it closes, and that this member still uses
 	requests uint32               // requests for imports so far
 	ended    moment               // when this member found it gone
 	last     moment               // of its last progress, see advance
@@ -124,7 +124,8 @@ func (m *Mesh) Status(number int) error {
 	return nil
 }
 
-// find returns a member that was added and is still present, or the reason why there is none.
+// find returns a member that was added and is still present, or an error that says why it cannot be
+// used.
 func (m *Mesh) find(number int) (*member, error) {
 	switch {
 	case number < 0 || number >= m.maxMembers:
@@ -154,12 +155,13 @@ func lossOf(number int, reason string) error {
 }
 
 // noteLost lists a member that the network cannot reach any more, so that advance gives it up. The
-// engine calls it with its lock held, within a poll or an operation.
+// engine calls noteLost with its lock held, within a poll or an operation, when noteLost may not
+// call the engine back.
 func (m *Mesh) noteLost(pe libshmem.PE, err error) {
 	reason := "is lost: " + err.Error()
-	var of *proxy.LostError
-	if errors.As(m.e.Unreachable(pe), &of) {
-		reason = of.Reason
+	var lost *proxy.LostError
+	if errors.As(m.e.Unreachable(pe), &lost) {
+		reason = lost.Reason
 	}
 	m.losses = append(m.losses, loss{int(pe), reason})
 }

@@ -45,8 +45,8 @@ type Options struct {
 	// Pick chooses among several NICs, of which the mesh uses the first; nil: the first of all.
 	Pick func([]ofi.NIC) ([]int, error)
 
-	// GPUs: regions may be GPU memory, of other members or, with GPU, of this one. The contexts then
-	// share one order.
+	// GPUs: regions may be GPU memory, of other members or, with GPU, of this one. The contexts
+	// then share one order.
 	GPUs bool
 	// GPU is the GPU of this member; nil: it has none. The mesh closes it, also if Open fails.
 	GPU *GPU
@@ -153,7 +153,7 @@ func Open(o Options) (m *Mesh, err error) {
 			err = &shmerr.Error{Op: "open", Object: "mesh", Cause: err}
 		}
 	}()
-	unused := o.GPU
+	unused := o.GPU // the GPU that Open has to close after an error: until the mesh owns it
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, unused.Close())
@@ -233,17 +233,18 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 		m.keepRegistered()
 	}
 	m.e.Report.ReportTo(func(err error) { m.log(err.Error()) })
-	ends := make([]proxy.Endpoint, m.maxMembers)
-	own := m.e.Endpoint()
-	ends[m.me] = own
-	ends[0].Job = root.Number("messages of a mesh")
+	endpoints := make([]proxy.Endpoint, m.maxMembers)
+	endpoint := m.e.Endpoint()
+	endpoints[m.me] = endpoint
+	endpoints[0].Job = root.Number("messages of a mesh")
 	if fabric.OverSockets(m.e.Caps().Provider) {
-		ends[0].Seal = root.SealKey("seals of a mesh")
+		endpoints[0].Seal = root.SealKey("seals of a mesh")
 	}
-	if err := m.e.Connect(ends); err != nil {
+	if err := m.e.Connect(endpoints); err != nil {
 		return err
 	}
 	if m.stage != nil {
+		// A member has no heap on a GPU, only regions. Their owners apply all atomic operations.
 		gpus := make([]gpustage.Endpoint, m.maxMembers)
 		for i := range gpus {
 			gpus[i].Atomics = stream.AllAtomics | stream.OwnerAlone
@@ -256,8 +257,8 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	}
 	m.members[m.me] = &member{number: m.me, instance: m.instance, gpu: m.stage != nil}
 	b := addressBlob{
-		Member: uint32(m.me), Members: uint32(m.maxMembers), Window: own.Window, Instance: m.instance,
-		Provider: m.e.Caps().Provider, Addr: string(own.Addr),
+		Member: uint32(m.me), Members: uint32(m.maxMembers), Window: endpoint.Window, Instance: m.instance,
+		Provider: m.e.Caps().Provider, Addr: string(endpoint.Addr),
 	}
 	if m.stage != nil {
 		b.GPU = 1
@@ -338,7 +339,8 @@ func (m *Mesh) usable() error {
 	return nil
 }
 
-// locked calls f with the engine's lock, unless the mesh cannot be used.
+// locked calls f with the engine's lock held and returns its error, unless the mesh cannot be used:
+// then it returns why. It checks that again with the lock, because Close may have had the lock.
 func (m *Mesh) locked(f func() error) (err error) {
 	if err := m.usable(); err != nil {
 		return err
@@ -351,9 +353,9 @@ func (m *Mesh) locked(f func() error) (err error) {
 	return err
 }
 
-// Close leaves the mesh. It posts what was begun, informs the other members, and waits until they have
-// applied what was sent to them, for at most the timeout of the mesh. Requests under way end with
-// an error.
+// Close leaves the mesh. It posts the operations that were begun, informs the other members, and
+// waits until these have applied what was sent to them, for at most the timeout of the mesh.
+// Requests under way end with an error.
 func (m *Mesh) Close() error {
 	if m.closed.Load() {
 		return nil
@@ -372,7 +374,7 @@ func (m *Mesh) Close() error {
 			break
 		}
 	}
-	if m.closed.Swap(true) {
+	if m.closed.Swap(true) { // another call of Close was faster
 		return nil
 	}
 	m.loop.Stop()
@@ -400,10 +402,10 @@ func (m *Mesh) Close() error {
 }
 
 // allPosted reports whether the engine has all operations on the members that are present: none
-// waits in a member's queue. Before that Close must not call Engine.Leave, which sends each member a
-// last flush and waits for the reply: the reply says nothing about operations that are posted after
-// the flush. Like tryLeave it leaves out members with which this one has not communicated: they may
-// never come.
+// waits in a member's queue. Before that Close must not call Engine.Leave, which sends each member
+// a last flush and waits for the reply: the reply says nothing about operations that are posted
+// after the flush. Like tryLeave it leaves out members with which this one has not communicated:
+// they may never come.
 func (m *Mesh) allPosted() bool {
 	for _, p := range m.busy {
 		if p.state == present && p.contacted && len(p.queue) > 0 {

@@ -62,9 +62,9 @@ func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 var errNone = errors.New("no message has arrived")
 
 // Receive returns the first message that has arrived, and the number of its sender. If none has
-// arrived, it waits for one for at most d; ok is false if that time has passed. It also returns
-// messages of members that have left since. If the message has more than room bytes, Receive
-// returns an error, and the message stays the first one.
+// arrived, it waits for one for at most d; ok is false if that time has passed. A message stays
+// even if its sender has left since. If the message has more than room bytes, Receive returns an
+// error, and the message stays the first one.
 func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, err error) {
 	end := time.Now().Add(d)
 	for i := 0; ; i++ {

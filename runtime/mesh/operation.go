@@ -10,11 +10,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// what is a kind of operation.
-type what uint8
+// operationKind says what an operation of a mesh does.
+type operationKind uint8
 
 const (
-	doPut what = iota
+	doPut operationKind = iota
 	doGet
 	doFlush
 )
@@ -22,7 +22,7 @@ const (
 // operation is a put, a get or a flush that was not posted in full.
 type operation struct {
 	req     *Request
-	kind    what
+	kind    operationKind
 	context int
 	region  uint32
 	offset  libshmem.Offset
@@ -30,7 +30,7 @@ type operation struct {
 	n       uint64
 	signal  *signal // after the bytes; nil: none
 	ordered bool    // a fence has to be posted before it
-	cut     bool    // it has more than one part, so that the signal needs a fence
+	cut     bool    // bytes before the signal's part were posted apart, so the signal needs a fence
 }
 
 // signal is the update of a word of 8 bytes at the target that follows the bytes of a put.
@@ -84,7 +84,7 @@ func (m *Mesh) Notify(context int, s *Signal, ordered bool) (*Request, error) {
 }
 
 // transfer begins a put, a get or a signal.
-func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (req *Request, err error) {
+func (m *Mesh) transfer(name string, kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (req *Request, err error) {
 	err = m.locked(func() error {
 		if req, err = m.start(name, kind, context, at, blocks, then, ordered); err == nil {
 			m.advance()
@@ -104,7 +104,7 @@ func transferError(name string, at *Remote, err error) error {
 
 // start checks a transfer and enqueues its operations, which advance posts. The caller holds the
 // lock.
-func (m *Mesh) start(name string, kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
+func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
 	p, all, err := m.plan(kind, context, at, blocks, then, ordered)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (m *Mesh) start(name string, kind what, context int, at *Remote, blocks []B
 
 // plan checks a transfer, and returns the member on which it works, and its operations: one for
 // each block, of which the last has the signal. A signal without blocks is an operation of 0 bytes.
-func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (p *member, all []*operation, err error) {
+func (m *Mesh) plan(kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (p *member, all []*operation, err error) {
 	if err := m.checkContext(context); err != nil {
 		return nil, nil, err
 	}
@@ -243,8 +243,9 @@ func (m *Mesh) enqueue(p *member, o *operation) {
 	m.addBusy(p)
 }
 
-// flushed is the offset of the word that a flush reads in its target's internal area. The read is a
-// message of the context after its earlier operations, so its reply shows that these are complete.
+// flushed is the offset of the word that a flush fetches in its target's internal area. The fetch
+// is a message that a fence orders after the context's earlier operations, so its reply shows that
+// these are complete.
 const flushed libshmem.Offset = -8
 
 // post submits the rest of an operation to the engine, in parts of at most m.maxPart bytes. It
@@ -278,7 +279,7 @@ func (m *Mesh) post(p *member, o *operation) bool {
 		case proxy.Failed:
 			o.req.fail(m.postError(p))
 			return true
-		case proxy.Done:
+		case proxy.Done: // the engine does not complete the request of such a part
 			part.Done = 1
 		}
 		o.req.begun++

@@ -21,11 +21,11 @@ type Region struct {
 	m       *Mesh
 	id      regionID
 	len     uint64
-	e       *proxy.Region
-	users   map[int]bool // members that have imported it
-	closing bool
-	closed  bool
-	blob    []byte
+	e       *proxy.Region // the engine's region
+	users   map[int]bool  // members that have imported it
+	closing bool          // Close was called
+	closed  bool          // the engine has removed it
+	blob    []byte        // which Describe returns
 }
 
 // Remote is a region of another member that this one has imported, or is importing.
@@ -42,7 +42,7 @@ func (r *Remote) String() string { return fmt.Sprintf("region %d of member %d", 
 type imported struct {
 	id     regionID
 	len    uint64
-	closed bool
+	closed bool // its owner closes it: no operation may begin on it
 }
 
 // MaxRegion is the most bytes of a region.
@@ -211,14 +211,14 @@ func (m *Mesh) locate(r *Remote, offset, n uint64) (*member, libshmem.Offset, er
 	if err != nil {
 		return nil, 0, err
 	}
-	of := p.imports[r.id.Number]
+	known := p.imports[r.id.Number]
 	switch {
-	case of == nil:
+	case known == nil:
 		return nil, 0, shmerr.Causef(shmerr.ErrArgument, "region %d of member %d is not imported yet (wait for the request of its import)", r.id.Number, r.Member)
-	case of.id != r.id || of.closed:
+	case known.id != r.id || known.closed:
 		return nil, 0, closedBy(r.Member, r.id)
-	case offset > of.len || n > of.len-offset:
-		return nil, 0, shmerr.Causef(shmerr.ErrRange, "%d bytes at %d leave region %d of member %d, which has %d", n, offset, r.id.Number, r.Member, of.len)
+	case offset > known.len || n > known.len-offset:
+		return nil, 0, shmerr.Causef(shmerr.ErrRange, "%d bytes at %d leave region %d of member %d, which has %d", n, offset, r.id.Number, r.Member, known.len)
 	}
 	return p, mem.InRegion(r.id.Number, offset), nil
 }
@@ -228,8 +228,8 @@ func closedBy(number int, id regionID) error {
 	return shmerr.Causef(ErrClosed, "member %d has closed region %d", number, id.Number)
 }
 
-// drain is a region that another member closes. This member sends that one a reply when no request
-// in rest is under way any more: these use the region, or flush the operations that do.
+// drain is a region that its owner, another member, closes. This member sends the owner the message
+// `released` when all requests in rest have ended: they use the region, or flush operations on it.
 type drain struct {
 	id   regionID
 	rest []*Request
@@ -251,12 +251,12 @@ func (d *drain) advance() bool {
 // posted end with an error. Those under way go on; a flush in each context shows when they are
 // complete, and then serve sends p the message that the region is released.
 func (m *Mesh) beginRelease(p *member, id regionID) {
-	of := p.imports[id.Number]
-	if of == nil || of.id != id || of.closed {
+	known := p.imports[id.Number]
+	if known == nil || known.id != id || known.closed {
 		m.queueMessage(p, message{kind: released, id: id}) // this member does not use it, or has released it
 		return
 	}
-	of.closed = true
+	known.closed = true
 	kept := p.queue[:0]
 	for _, o := range p.queue {
 		if o.kind != doFlush && o.region == id.Number {

@@ -16,8 +16,8 @@ type Request struct {
 	m           *Mesh
 	member      *member         // nil: it concerns several
 	parts       []proxy.Request // one for each operation of the engine
-	begun       int             // the first parts, which were submitted to the engine
-	ended       int             // the first parts, which are complete
+	begun       int             // how many parts, from the first on, were submitted to the engine
+	ended       int             // how many parts, from the first on, are complete
 	unposted    int             // operations that wait in the member's queue
 	replies     int             // replies of members for which the request waits
 	regions     []uint32        // numbers of the member's regions that it uses
@@ -86,8 +86,8 @@ func (r *Request) end() {
 }
 
 // networkUses reports whether the network may still access buffers of operations on a member that
-// is gone. If the network never reports that it has finished with them, it may until the timeout of
-// the mesh after the loss.
+// is gone. If the network never reports that it has finished with the buffers, they count as unused
+// when the timeout of the mesh has passed since the loss.
 func (m *Mesh) networkUses(p *member) bool {
 	return m.e.Uses(libshmem.PE(p.number)) && time.Since(p.ended) < m.timeout
 }

@@ -2,20 +2,20 @@ package mesh
 
 import "time"
 
-// Source has operations for a mesh that another thread has submitted, where the mesh's proxy finds
-// them. That thread neither takes the engine's lock nor polls: a submission costs it a store, and
-// the proxy posts together what was submitted together.
+// Source has operations that another thread has submitted for a mesh, and that the mesh's proxy
+// begins. That thread neither locks the engine nor polls: a submission costs it a store, and the
+// proxy posts together what was submitted together.
 type Source interface {
 	// Begin begins all submitted operations by calls of m.Begin, and returns their number. It is
 	// called with the engine's lock.
 	Begin(m *Mesh) int
 	// Sleep says that the proxy is about to sleep. It returns false if operations were submitted
-	// meanwhile. After true, who submits one calls Mesh.Wake.
+	// meanwhile. After true, a thread that submits an operation calls Mesh.Wake.
 	Sleep() bool
-	// Fail is called when no operation can go on any more, also none that is under way.
+	// Fail is called when no operation ends any more, not even one that is under way.
 	Fail(err error)
 	// Lost is called when a member is lost, with the engine's lock. Operations on that member
-	// fail, but a program that only waits for something from it has none that could.
+	// fail. But a program that only waits for data from the member has no operation that fails.
 	Lost(err error)
 }
 
@@ -56,22 +56,23 @@ func (m *Mesh) Begin(t *Transfer, ended func(error)) {
 }
 
 // gather makes small operations on one member share messages until gathered is called. Both are
-// called only for a mesh with a source: it has no callers who post one operation after the other.
+// called only for a mesh with a source, which submits several operations at once.
 func (m *Mesh) gather() {
 	for _, e := range m.contexts {
 		e.BurstBegins()
 	}
 }
 
-// gathered sends what operations since gather share.
+// gathered sends the messages that operations have shared since gather.
 func (m *Mesh) gathered() {
 	for _, e := range m.contexts {
 		e.BurstEnds()
 	}
 }
 
-// keepsAwake reports whether the proxy polls again after a poll that found n events, because the
-// source may soon have more work.
+// keepsAwake reports whether the proxy polls again after a poll that found no event (n is 0),
+// because the source had work less than sourceSpin ago and may soon have more. After a poll with
+// events Engine.Next decides.
 func (m *Mesh) keepsAwake(n int) bool {
 	if m.source == nil {
 		return false
