@@ -2,9 +2,9 @@
 
 package queue
 
-// storeRelease64 and storeRelease32 store after everything before them, in the order of this
-// processor's plain stores. Package atomic has only stores that also keep later accesses from going
-// ahead: an exchange, which waits for all earlier stores.
+// storeRelease64 and storeRelease32 are release stores: a thread that sees the new value also sees
+// all earlier stores of this one. On amd64 a plain store is enough for that. A store of package
+// atomic is an exchange, which also orders later loads, and so waits for all earlier stores.
 
 //go:noescape
 func storeRelease64(word *uint64, v uint64)

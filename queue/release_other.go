@@ -4,8 +4,8 @@ package queue
 
 import "sync/atomic"
 
-// On processors other than amd64, where a plain store is a release store, and for the race detector
-// package atomic makes the release stores.
+// storeRelease64 is a release store by package atomic: for processors other than amd64, whose plain
+// stores are no release stores, and for the race detector.
 func storeRelease64(word *uint64, v uint64) { atomic.StoreUint64(word, v) }
 
 // storeRelease32 does for 32 bits what storeRelease64 does for 64.

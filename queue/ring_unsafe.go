@@ -14,6 +14,7 @@ const (
 	MaxSize  = 1 << 20
 )
 
+// slotSize is the bytes of a slot: two words of 8 bytes.
 const slotSize = 16
 
 // Memory has the addresses of a ring's parts in this process.
@@ -30,7 +31,7 @@ func SlotBytes(n int) int { return n * slotSize }
 // The sizes of a ring's other parts: its replies, the producers' own words, and its cells.
 const (
 	ReplyBytes = Replies * int(unsafe.Sizeof(Reply{}))
-	NearBytes  = int(unsafe.Sizeof(Near{})) + Replies/8
+	NearBytes  = int(unsafe.Sizeof(Near{})) + Replies/8 // with a bit for each reply: it is claimed
 	CellsBytes = Cells * CellBytes
 )
 
@@ -43,7 +44,7 @@ type Ring struct {
 	line    *Progress
 	replies unsafe.Pointer
 	cells   unsafe.Pointer
-	words   [2 * MaxSlots]uint64
+	words   [2 * MaxSlots]uint64 // of the operation that is being decoded
 }
 
 // New makes the consumer of a ring of n slots, which is empty.
@@ -212,6 +213,7 @@ round:
 		lap, at := r.lap(r.pos), r.slot(r.pos)
 		end := unsafe.Add(r.slots, (r.mask+1)*slotSize)
 		for n < len(ops) && at != end {
+			// Up to last, operations of one slot each fit ops and this round.
 			first, last := at, unsafe.Add(at, min(uintptr(len(ops)-n)*slotSize, uintptr(end)-uintptr(at)))
 			var w0, w1 uint64
 			for at != last {

@@ -9,6 +9,7 @@ import (
 	"libshmem/queue"
 )
 
+// slotSize is the bytes of a slot: two words of 8 bytes.
 const slotSize = 16
 
 // Rig is the whole memory of one ring, and the producers' side of it.
@@ -69,8 +70,8 @@ func (g *Rig) Word(p uint64, i int) uint64 { return atomic.LoadUint64(g.word(p, 
 // Set writes word i, 0 or 1, of the slot at position p as it is: the caller has added the lap bit.
 func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), v) }
 
-// Reserve reserves n positions for a producer and returns the first. Whether their slots are free is
-// not checked (Free).
+// Reserve reserves n positions for a producer and returns the first. Whether their slots are free
+// is not checked (Free).
 func (g *Rig) Reserve(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
 // Free reports whether the slots of all positions below end are free, so that a producer may store

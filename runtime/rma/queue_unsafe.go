@@ -23,7 +23,8 @@ func (q *queue) lastSubmitted() *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(&q.last))
 }
 
-// Begin implements mesh.Source.
+// Begin implements mesh.Source. C links each operation to the one that was submitted before it, so
+// Begin reverses the list.
 func (q *queue) Begin(m *mesh.Mesh) int {
 	if atomic.LoadUint32(&q.asleep) != 0 {
 		atomic.StoreUint32(&q.asleep, 0)
@@ -61,7 +62,8 @@ func (q *queue) ended(o *Operation, err error) {
 	atomic.StoreUint32(&o.state, uint32(state))
 }
 
-// transferOf returns the transfer of an operation.
+// transferOf returns the transfer that an operation of C describes. The error says that the
+// operation names memory that is not registered, or has neither bytes nor a signal.
 func (q *queue) transferOf(o *Operation) (t mesh.Transfer, err error) {
 	t = mesh.Transfer{Get: o.kind == kindGet, Context: int(o.context), Ordered: o.ordered != 0}
 	if o.nbytes > 0 {
@@ -86,8 +88,9 @@ func (q *queue) transferOf(o *Operation) (t mesh.Transfer, err error) {
 	return t, nil
 }
 
-// Sleep implements mesh.Source. Who submits stores the operation first and reads asleep then; here
-// it is the other way round, so that one of the two sees what the other has stored.
+// Sleep implements mesh.Source. A thread that submits stores the operation and then reads asleep;
+// Sleep stores asleep and then reads the operation. So one of the two sees what the other has
+// stored.
 func (q *queue) Sleep() bool {
 	atomic.StoreUint32(&q.asleep, 1)
 	if atomic.LoadPointer(q.lastSubmitted()) == nil {

@@ -52,7 +52,7 @@ type Group struct {
 	noGPU  error // why GPU memory cannot be registered
 	queue  queue
 
-	registering sync.Mutex                // for changes of memories
+	registering sync.Mutex                // held while memories changes; readers only load the pointer
 	memories    atomic.Pointer[[]*Memory] // by number from 1; nil: none, or it has ended
 }
 
@@ -75,15 +75,15 @@ func Connect(o Options) (g *Group, err error) {
 	}
 	g.memories.Store(new([]*Memory))
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
-	m, own := mesh.Open(mesh.Options{
+	m, openErr := mesh.Open(mesh.Options{
 		Member: o.Rank, Members: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
 		Pick: o.Pick, GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos, Source: &g.queue,
 	})
 	var address []byte
-	if own == nil {
+	if openErr == nil {
 		g.Mesh, address = m, m.Address()
 	}
-	all, err := g.exchange(address, own)
+	all, err := g.exchange(address, openErr)
 	for rank := 0; err == nil && rank < o.Size; rank++ {
 		if rank != o.Rank {
 			_, err = m.Add(all[rank])
@@ -152,20 +152,20 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 	}()
 	x := &Memory{Base: base, Len: n, Remotes: make([]*mesh.Remote, g.size)}
 	var blob []byte
-	var own error
+	var registerErr error
 	if n > 0 {
-		switch x.region, own = g.Mesh.Register(base, n); {
-		case own != nil:
+		switch x.region, registerErr = g.Mesh.Register(base, n); {
+		case registerErr != nil:
 		case k.GPU && !x.region.OnGPU():
-			own = shmerr.Causef(shmerr.ErrUnsupported, "they are GPU memory, and this rank has not opened its GPU: %v", g.noGPU)
+			registerErr = shmerr.Causef(shmerr.ErrUnsupported, "they are GPU memory, and this rank has not opened its GPU: %v", g.noGPU)
 		default:
 			blob = x.region.Describe()
 		}
-		if own == nil && k.Words {
-			own = x.region.KeepWords()
+		if registerErr == nil && k.Words {
+			registerErr = x.region.KeepWords()
 		}
 	}
-	all, err := g.exchange(blob, own)
+	all, err := g.exchange(blob, registerErr)
 	if err == nil {
 		err = g.importAll(x, all)
 	}
@@ -186,7 +186,8 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 	return x, nil
 }
 
-// change replaces the list of registered memory by what f makes of a copy.
+// change replaces the list of registered memory by what f makes of a copy: the proxy reads the list
+// without a lock (remote).
 func (g *Group) change(f func(all []*Memory) []*Memory) {
 	g.registering.Lock()
 	defer g.registering.Unlock()

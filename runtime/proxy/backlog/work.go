@@ -53,8 +53,8 @@ func CallText(noted uint64) string {
 	return callTexts[w]
 }
 
-// Work is the work that was put into a stream and that the stream has not carried out. The driver
-// may accept work, and not start it for as long as work of the program runs.
+// Work is the work that was put into a stream and that the stream has not carried out. A driver may
+// accept work and start it only when kernels of the program have ended.
 type Work struct {
 	Stream Stream
 	Passed uint64 // the last mark that the stream has passed: while it does not change, nothing is carried out

@@ -10,13 +10,13 @@ func counter() uint64
 // cpuid is the instruction of that name.
 func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 
-// invariant reports whether the processor says that its TSC counts at one rate and never stops (bit
-// 8 of EDX of CPUID leaf 0x80000007). Otherwise the TSC is no clock.
+// invariant reports whether the processor says that its TSC counts at one rate and never stops: bit
+// 8 of EDX of CPUID leaf 0x80000007, if the processor has that leaf.
 func invariant() bool {
-	const highest, power, bit = 0x80000000, 0x80000007, 1 << 8
-	if most, _, _, _ := cpuid(highest); most < power {
+	const highestLeaf, powerLeaf, invariantTSC = 0x80000000, 0x80000007, 1 << 8
+	if highest, _, _, _ := cpuid(highestLeaf); highest < powerLeaf {
 		return false
 	}
-	_, _, _, edx := cpuid(power)
-	return edx&bit != 0
+	_, _, _, edx := cpuid(powerLeaf)
+	return edx&invariantTSC != 0
 }

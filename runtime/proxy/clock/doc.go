@@ -22,4 +22,5 @@ func Now() uint64 {
 	return began + uint64(time.Since(start)) // Go does not expose the clock's own value
 }
 
+// began and start are the same moment: by CLOCK_MONOTONIC, and as a Time that time.Since takes.
 var began, start = statuspage.Now(), time.Now()

@@ -89,7 +89,7 @@ func (m *Messages) find(from, seq uint32) *uint32 {
 
 // head returns the head of the hash chain to which a message belongs.
 func (m *Messages) head(from, seq uint32) *uint32 {
-	h := (uint64(from)<<32 | uint64(seq)) * 0x9e3779b97f4a7c15 >> 32
+	h := (uint64(from)<<32 | uint64(seq)) * 0x9e3779b97f4a7c15 >> 32 // 2^64 by the golden ratio
 	return &m.heads[h&uint64(len(m.heads)-1)]
 }
 

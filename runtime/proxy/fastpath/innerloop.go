@@ -158,7 +158,7 @@ func (l *Loop) AddLocal(begin, end uint64) {
 	l.areas++
 }
 
-// Forget drops the areas of Local, because some of that memory may have been unmapped.
+// Forget drops the areas of AddLocal, because some of that memory may have been unmapped.
 func (l *Loop) Forget() {
 	clear(l.c.areas[:])
 	l.areas = 0

@@ -4,9 +4,9 @@ package fifo
 
 // Queue is a queue that allocates only when it has to grow.
 type Queue[T any] struct {
-	buf  []T // a power of two
-	head int
-	n    int
+	buf  []T // its length is a power of two
+	head int // index of the front element
+	n    int // number of elements
 }
 
 // Len returns the number of elements.

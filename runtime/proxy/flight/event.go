@@ -121,7 +121,7 @@ func (t *readings) ago(when uint64) time.Duration {
 // oldest event if its writer was overwriting it: it then has the latest time.
 func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	n := min(before, layout.RingEvents)
-	if made := after - before; before+made > layout.RingEvents {
+	if made := after - before; before+made > layout.RingEvents { // events made during the copy
 		n = min(n, layout.RingEvents-min(made, layout.RingEvents))
 	}
 	all := make([]Recorded, 0, n)

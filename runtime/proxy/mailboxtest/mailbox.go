@@ -52,7 +52,7 @@ func Place(sent, credit uint64, span, ring int) (at int, fits bool) {
 type Receiver struct {
 	box            []byte
 	ring           int
-	head, returned uint64
+	head, returned uint64 // bytes of all records that are free again, and that the sender knows of
 }
 
 // New returns the receiver of a mailbox in the memory box, which is aligned to a cache line.

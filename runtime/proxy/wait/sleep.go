@@ -13,7 +13,7 @@ func Sleep(d time.Duration) {
 		return
 	}
 	t := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&t, nil) // a signal only shortens the sleep
+	_ = unix.Nanosleep(&t, nil) // its only error is a signal, which shortens the sleep
 }
 
 // Yield gives the processor to another thread that waits for it (sched_yield).

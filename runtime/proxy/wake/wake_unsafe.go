@@ -51,8 +51,8 @@ func (w *Words) LockYielding() bool {
 		}
 	}
 	// The holder may be a goroutine that came back from C and waits for one of Go's processors (P),
-	// while callers that wait here hold all of them. So this one leaves its own: otherwise each wait
-	// takes milliseconds on a loaded machine (TestLockOfOneWithoutProcessor).
+	// while callers that wait here hold all of them. So this one leaves its own: otherwise each
+	// wait takes milliseconds on a loaded machine (TestLockOfOneWithoutProcessor).
 	runtime.Gosched()
 	return w.TryLock()
 }
@@ -107,6 +107,8 @@ func (w *Words) nap(d time.Duration) {
 	atomic.StoreUint32(w.Napping, 1)
 	// A caller may have stopped polling before it could see the word.
 	if w.HasPollers() {
+		// An early return is no error: EndNap has cleared the word or woken the thread, or a signal
+		// has arrived.
 		t := unix.NsecToTimespec(int64(d))
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
 	}
