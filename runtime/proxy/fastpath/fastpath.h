@@ -7,8 +7,9 @@
  * or malformed. In any other case these functions change nothing, and Go does the whole operation.
  *
  * The structs are layout.State and layout.Peer of Go, in memory that both halves use under the
- * endpoint's lock (zz_fastpath.h). The functions are inline because the inner loop spends 15 ns on
- * an operation, and calls with eight arguments would be a third of that.
+ * endpoint's lock (zz_fastpath.h). In this file x is the state of a context, p its record of a PE,
+ * n the provider's functions, and h the header of a message. The functions are inline because the
+ * inner loop spends 15 ns on an operation, and calls with eight arguments would be a third of that.
  */
 #ifndef SHMEMI_FASTPATH_H
 #define SHMEMI_FASTPATH_H
@@ -28,8 +29,9 @@
 #define SHMEMI_NOT_FAST 3
 
 /* Puts an event into the flight recorder's ring of a PE, a ring of the last events that reports
- * print. The PE has a ring since it became reachable. Events of one poll share its reading of the
- * clock, x->tick, if it is not 0. */
+ * print. The PE has a ring since it became reachable. All contexts use the rings that the records
+ * of the first one (x->shown) name. Events of one poll share its reading of the clock, x->tick, if
+ * it is not 0. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
                                           enum shmemi_event_what what, uint32_t detail,
                                           uint32_t number)
@@ -51,7 +53,8 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
 }
 
 /* Completes the header of the message in scratch, passes the message to the provider and counts it.
- * Returns 0 if it was posted; otherwise nothing was posted. */
+ * need is the number of writes that the target has to have first: those from before the last fence
+ * or, for a flush, all. Returns 0 if the message was posted; otherwise nothing was posted. */
 SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        uint32_t pe, size_t bytes)
 {
@@ -123,8 +126,9 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, siz
 
 /* Sends an operation, whose header is what, with size bytes of payload: in the PE's batch, or as a
  * message of its own. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if only Go can post it: the PE has no
- * credit, or the operation has to wait for earlier ones. At half of the PE's credit it sends a
- * flush. */
+ * credit, or the operation has to wait for earlier ones, such as parked or queued messages, bytes
+ * in GPU memory (staged), or writes without a number from before a fence (bare). At half of the
+ * PE's credit it sends a flush. */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
                                          const void *payload, size_t size)
@@ -158,7 +162,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     return SHMEMI_DONE;
 }
 
-/* Posts the store of an element of 1, 2, 4 or 8 bytes. */
+/* Posts the store of an element of 1, 2, 4 or 8 bytes. Returns as shmemi_fastpath_inject. */
 SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, int width, uint64_t value)
 {
@@ -176,8 +180,9 @@ SHMEMI_INLINE uint32_t shmemi_fastpath_epoch_token(const struct shmemi_fastpath 
            ((uint32_t)(x->epoch + 1) & ((1u << SHMEMI_EPOCH_BITS) - 1));
 }
 
-/* Posts a put of n bytes as a message, or as a store if it has the size of an element. The source
- * must be main memory. */
+/* Posts a put of size bytes as a message, or as a store if it has the size of an element. The
+ * source must be main memory. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has to post it; then
+ * nothing was sent. */
 SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, const void *source,
                                         size_t size)
@@ -276,7 +281,8 @@ static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int6
     return o > x->reach || n > x->reach - o ? NULL : x->segment + o;
 }
 
-/* Returns the word that an atomic operation changes, or NULL if the operation is not valid. */
+/* Returns the word that an atomic operation changes, or NULL if the operation is not valid, the
+ * word is not in main memory of this PE, or it is not aligned. */
 static inline void *shmemi_fastpath_word(const struct shmemi_fastpath *x, int64_t offset, int width,
                                          int op)
 {
@@ -401,8 +407,8 @@ static inline bool shmemi_fastpath_receives(const struct shmemi_fastpath *x, uin
     return token < x->receives || token - x->tokens < x->more_recv;
 }
 
-/* Applies the message of the completion c and posts its buffer again. x is the first context.
- * Returns SHMEMI_NOT_FAST if Go has to handle the completion. */
+/* Applies the message of the completion c and posts its buffer again. x is the first context, and s
+ * that of the message. Returns SHMEMI_NOT_FAST if Go has to handle the completion. */
 static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                           const struct shmemi_completion *c)
 {
@@ -424,6 +430,8 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (!p->reachable)
         return SHMEMI_NOT_FAST;
     uint32_t acked = h->ack;
+    /* Go handles a message out of order, one that may have to follow bytes for GPU memory (behind),
+     * and one that may let a queued operation go on. */
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_FAST;

@@ -5,18 +5,20 @@
 #include <sched.h>
 #include <time.h>
 
+/* In this file l is the loop, x the state of its engine (layout.State in Go), r a ring, p a
+ * position in the ring, and w the words of the slots of an operation. */
+
 /* Iterations without work for each read of the clock, which takes as long as half an iteration. */
 #define CLOCK_ITERATIONS 16
 
-/* How many polls of the rings, without the lock, come between two iterations that find nothing. A
- * poll of the rings is cheaper than one of the network, so operations are found sooner than if each
- * iteration polled both, and callers in C get the lock. */
+/* Polls of the rings, without the lock, between two iterations that find nothing. They cost less
+ * than polls of the network, so operations are found sooner, and callers in C get the lock. */
 #define IDLE_POLLS 4
 
 /* How often the loop tries the lock before it returns to Go, which waits for the lock. */
 #define LOCK_TRIES 1000
 
-/* Operations in a row with one time in the flight recorder: a reading takes half an operation. */
+/* Operations with one time in the flight recorder: a clock reading takes half an operation. */
 #define TICK_OPERATIONS 16
 
 /* Returns the time of the monotonic clock, in nanoseconds. */
@@ -83,7 +85,7 @@ static inline bool in_segment(const struct shmemi_fastpath *x, uint64_t at, uint
 }
 
 /* Reports whether n bytes at an address are known to be readable memory of this process: main
- * memory of the segment, or one of the areas of memory that Go has announced (Loop.Local). */
+ * memory of the segment, or one of the areas of memory that Go has announced (Loop.AddLocal). */
 static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
 {
     uint64_t o = at - (uint64_t)(uintptr_t)l->engine->segment;
@@ -332,8 +334,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     l->engine->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
-        /* The tail moves only after these n operations are posted: a quiet of another ring relies
-         * on that. */
+        /* Not before the n operations are posted: a quiet of another ring relies on that. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
     }
     return n;
@@ -469,8 +470,7 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
         int reason = SHMEMI_INNERLOOP_ATTENTION;
         if (__atomic_load_n(&l->engine->attention, __ATOMIC_RELAXED))
             return finish_account(l, reason, begin, last, last_work, did);
-        /* Without this pause the loop would take the lock again before a thread that waits for it
-         * sees that it is free. */
+        /* Otherwise the loop may lock again before a waiting thread sees the lock free. */
         if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
             sched_yield();
         if (!try_lock(l) && !lock_late(l))

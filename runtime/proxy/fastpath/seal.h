@@ -61,8 +61,9 @@ static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const stru
            h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_ACTIVITY_REPLY;
 }
 
-/* Returns the seal of a message of n bytes, header included, to a PE. It hashes the PE and the
- * length instead of the header's job word, which will hold the result. */
+/* Returns the seal of a message of `bytes` bytes, header included, to PE `to`: SipHash with its own
+ * initial constants, one round for each word and three at the end. It hashes the PE and the length
+ * instead of the header's job word, which will hold the result. */
 static inline uint64_t shmemi_seal(const struct shmemi_fastpath *x, const struct shmemi_header *h,
                                    uint32_t to, size_t bytes)
 {

@@ -4,7 +4,7 @@
 
 #include "fastpath.h"
 
-#define BOX_MESSAGE 4096
+#define BOX_MESSAGE 4096 /* bytes of the largest message */
 #define BOX_MESSAGES 64
 #define BOX_RECEIVES 64
 #define BOX_COMPLETIONS 1024
@@ -23,13 +23,13 @@ struct box_receive {
 };
 
 struct box {
-    uint32_t room;  /* messages that it accepts, at most BOX_MESSAGES */
-    uint32_t shut;  /* 1: it accepts no receive buffers */
-    uint32_t again; /* percentage of posts that it refuses */
-    int failure;    /* not 0: the result of poll */
-    uint64_t seed;
-    uint64_t injected; /* so far */
-    uint32_t messages, receives, completions;
+    uint32_t room;                            /* messages that it accepts, at most BOX_MESSAGES */
+    uint32_t shut;                            /* 1: it accepts no receive buffers */
+    uint32_t again;                           /* percentage of posts that it refuses */
+    int failure;                              /* not 0: the result of poll */
+    uint64_t seed;                            /* of refuse's random numbers */
+    uint64_t injected;                        /* messages so far */
+    uint32_t messages, receives, completions; /* entries of the arrays below that are in use */
     struct box_message message[BOX_MESSAGES];
     struct box_receive receive[BOX_RECEIVES];
     struct shmemi_completion completion[BOX_COMPLETIONS];

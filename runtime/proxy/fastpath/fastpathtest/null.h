@@ -20,7 +20,7 @@ struct null {
         void *buf;
         uint32_t token;
     } receive[NULL_RECEIVES];
-    uint64_t head, tail;
+    uint64_t head, tail; /* completions that were added, and that were read */
     struct shmemi_completion completion[NULL_COMPLETIONS];
 };
 
