@@ -121,7 +121,7 @@ func (r *Ring) Waiting() int {
 		at, lap := (*[2]uint64)(r.slot(p)), r.lap(p)
 		var op Op
 		w0, w1 := atomic.LoadUint64(&at[0]), atomic.LoadUint64(&at[1])
-		if int64((w0^lap)|(w1^lap)) < 0 {
+		if int64((w0^lap)|(w1^lap)) < 0 { // bit 63 differs from the lap: a word is not stored yet
 			break
 		}
 		op.head(w0, w1)

@@ -65,7 +65,8 @@ func (m *Mesh) addBusy(p *member) {
 }
 
 // hasUnposted reports whether an operation on a member, or a message to one, waits to be posted
-// because the engine had no room for it.
+// because the engine had no room for it. Messages of the program that wait because the member
+// stores `window` others do not count.
 func (m *Mesh) hasUnposted() bool {
 	for _, p := range m.busy {
 		if len(p.queue) > 0 || len(p.outbox) > 0 || len(p.sends) > 0 && p.unread < window {

@@ -120,7 +120,7 @@ type Mesh struct {
 // newHash returns the hash function of the proofs in blobs.
 func newHash() hash.Hash { return sha256.New() }
 
-// check sets the defaults of Options, and returns an error for options that cannot be.
+// check sets the defaults of Options, and returns an error for options that are not possible.
 func (o *Options) check() error {
 	if o.Contexts == 0 {
 		o.Contexts = 1
@@ -416,8 +416,8 @@ func (m *Mesh) allPosted() bool {
 }
 
 // tryLeave sends each other member a message that this one leaves, once, and reports whether all
-// have replied. It leaves out members with which this one has not communicated, unless messages of
-// the program for them have not been sent.
+// have replied: a member that has replied is absent. It leaves out members with which this one has
+// not communicated, unless messages of the program for them have not been sent.
 func (m *Mesh) tryLeave() bool {
 	all := true
 	for _, p := range m.members {

@@ -65,10 +65,11 @@ type Block struct {
 }
 
 // Put copies blocks to a region of a member. When the request is done the local memory may be used
-// again. If then is not nil, the signal follows all blocks: who sees its value sees their bytes.
-// With ordered, blocks and signal also follow all earlier operations of the context on the member.
-func (m *Mesh) Put(context int, to *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
-	return m.transfer("put to", doPut, context, to, blocks, then, ordered)
+// again. If after is not nil, this signal follows all blocks: a thread that sees its value sees
+// their bytes. With ordered, blocks and signal also follow all earlier operations of the context on
+// the member.
+func (m *Mesh) Put(context int, to *Remote, blocks []Block, after *Signal, ordered bool) (*Request, error) {
+	return m.transfer("put to", doPut, context, to, blocks, after, ordered)
 }
 
 // Get copies blocks from a region of a member. When the request is done the bytes are in the local
@@ -83,10 +84,10 @@ func (m *Mesh) Notify(context int, s *Signal, ordered bool) (*Request, error) {
 	return m.transfer("notify", doPut, context, s.Region, nil, s, ordered)
 }
 
-// transfer begins a put, a get or a signal.
-func (m *Mesh) transfer(name string, kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (req *Request, err error) {
+// transfer begins a put, a get or a signal. name is that of the call, for errors.
+func (m *Mesh) transfer(name string, kind operationKind, context int, at *Remote, blocks []Block, after *Signal, ordered bool) (req *Request, err error) {
 	err = m.locked(func() error {
-		if req, err = m.start(name, kind, context, at, blocks, then, ordered); err == nil {
+		if req, err = m.start(name, kind, context, at, blocks, after, ordered); err == nil {
 			m.advance()
 		}
 		return err
@@ -104,8 +105,8 @@ func transferError(name string, at *Remote, err error) error {
 
 // start checks a transfer and enqueues its operations, which advance posts. The caller holds the
 // lock.
-func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
-	p, all, err := m.plan(kind, context, at, blocks, then, ordered)
+func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, blocks []Block, after *Signal, ordered bool) (*Request, error) {
+	p, all, err := m.plan(kind, context, at, blocks, after, ordered)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +119,8 @@ func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, b
 			req.regions = append(req.regions, o.region)
 		}
 	}
-	if then != nil && !req.touches(then.Region.id.Number) {
-		req.regions = append(req.regions, then.Region.id.Number)
+	if after != nil && !req.touches(after.Region.id.Number) {
+		req.regions = append(req.regions, after.Region.id.Number)
 	}
 	req.parts = make([]proxy.Request, parts)
 	for _, o := range all {
@@ -130,7 +131,7 @@ func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, b
 
 // plan checks a transfer, and returns the member on which it works, and its operations: one for
 // each block, of which the last has the signal. A signal without blocks is an operation of 0 bytes.
-func (m *Mesh) plan(kind operationKind, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (p *member, all []*operation, err error) {
+func (m *Mesh) plan(kind operationKind, context int, at *Remote, blocks []Block, after *Signal, ordered bool) (p *member, all []*operation, err error) {
 	if err := m.checkContext(context); err != nil {
 		return nil, nil, err
 	}
@@ -153,13 +154,13 @@ func (m *Mesh) plan(kind operationKind, context int, at *Remote, blocks []Block,
 		}
 		all = append(all, &operation{kind: kind, context: context, region: at.id.Number, offset: offset, local: b.Local, n: b.Len})
 	}
-	if then != nil {
-		s, err := m.checkSignal(p, then)
+	if after != nil {
+		s, err := m.checkSignal(p, after)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(all) == 0 {
-			all = append(all, &operation{kind: kind, context: context, region: then.Region.id.Number, offset: s.offset})
+			all = append(all, &operation{kind: kind, context: context, region: after.Region.id.Number, offset: s.offset})
 		}
 		last := all[len(all)-1]
 		last.signal, last.cut = s, len(all) > 1
@@ -172,23 +173,23 @@ func (m *Mesh) plan(kind operationKind, context int, at *Remote, blocks []Block,
 
 // checkSignal checks a signal that is to follow bytes to member p, and returns it in the form that
 // the engine uses.
-func (m *Mesh) checkSignal(p *member, then *Signal) (*signal, error) {
-	if then.Region.Member != p.number {
-		return nil, shmerr.Causef(shmerr.ErrArgument, "the signal is at member %d, and the bytes at member %d", then.Region.Member, p.number)
+func (m *Mesh) checkSignal(p *member, after *Signal) (*signal, error) {
+	if after.Region.Member != p.number {
+		return nil, shmerr.Causef(shmerr.ErrArgument, "the signal is at member %d, and the bytes at member %d", after.Region.Member, p.number)
 	}
-	if then.Offset%8 != 0 {
-		return nil, shmerr.Causef(shmerr.ErrAddress, "the signal at %d is not at a multiple of 8", then.Offset)
+	if after.Offset%8 != 0 {
+		return nil, shmerr.Causef(shmerr.ErrAddress, "the signal at %d is not at a multiple of 8", after.Offset)
 	}
-	s := &signal{value: then.Value, op: fabric.OpSet}
-	switch then.Op {
+	s := &signal{value: after.Value, op: fabric.OpSet}
+	switch after.Op {
 	case Set:
 	case Add:
 		s.op = fabric.OpAdd
 	default:
-		return nil, shmerr.Causef(shmerr.ErrArgument, "a signal has no operation %d", then.Op)
+		return nil, shmerr.Causef(shmerr.ErrArgument, "a signal has no operation %d", after.Op)
 	}
 	var err error
-	_, s.offset, err = m.locate(then.Region, then.Offset, 8)
+	_, s.offset, err = m.locate(after.Region, after.Offset, 8)
 	return s, err
 }
 

@@ -129,7 +129,7 @@ func (r *receiver) handleReply(h *layout.Header) {
 		return
 	case s.Request != nil:
 		r.Complete(s.Request, 0, h.Operand)
-	default:
+	default: // a non-blocking fetch, for which quiets wait
 		if s.Width == 4 {
 			*(*uint32)(s.Fetch) = uint32(h.Operand)
 		} else {

@@ -153,9 +153,10 @@ func (r *receiver) handleVoid(h *layout.Header) bool {
 // PE.
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
-// isDropped reports whether an operation is the signal of a write that failed and did not arrive.
-// Such a signal must not take effect, because it says that the bytes are there. Its token is the
-// number of the write plus one; 0 means that the message follows no numbered write.
+// isDropped reports whether an operation is the signal of a write that failed and did not arrive,
+// and removes the signal from Dropped. Such a signal must not take effect, because it says that the
+// bytes are there. A signal's token is the number of its write plus 1; with 0 the message follows
+// no numbered write.
 func (r *receiver) isDropped(h *layout.Header) bool {
 	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false

@@ -70,7 +70,7 @@ func (e *Engine) retryOwn() {
 // NoRoom reports whether some operation, message or receive buffer still waits, because it could
 // not be posted.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
+	return int(e.NUnposted)+len(e.stuckContexts) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
 
 // complete handles one completion: an arrived write of another PE, an error of the provider, a
@@ -154,7 +154,8 @@ func (e *Engine) failOperation(c *fabric.Completion, s *record, text string) {
 	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
 	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// This error may come before that of a message, which would report the same loss. It may
-		// also be the only report of messages that were lost with the queue pair.
+		// also be the only report of messages that were lost with the queue pair. If the PE is
+		// lost, endOperations has ended this operation, too (s.Ended).
 		if e.handleUnreachable(s.PE, err); s.Ended && e.freeEnded(c.Token) {
 			return
 		}

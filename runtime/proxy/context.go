@@ -23,10 +23,10 @@ import (
 
 // contexts are the contexts of this PE that share a provider.
 type contexts struct {
-	first   *Engine
-	others  []*Engine // by number; without the first context, and an entry may be nil
-	sticks  []*Engine // others with an operation that could not be posted
-	closers []*Engine // others with a closed generation
+	first           *Engine
+	others          []*Engine // by number; without the first context, and an entry may be nil
+	stuckContexts   []*Engine // others with an operation that could not be posted
+	closingContexts []*Engine // others with a closed generation
 }
 
 // OpenContext begins to use the context of a number, and returns the number to use: 0 if all
@@ -91,7 +91,7 @@ func (e *Engine) forEachContext(f func(*Engine)) {
 // again.
 func (e *Engine) noteStuck() {
 	if e.Stuck == 0 && e.ops.Number != 0 {
-		e.sticks = append(e.sticks, e)
+		e.stuckContexts = append(e.stuckContexts, e)
 	}
 	e.Stuck = 1
 }
@@ -99,26 +99,26 @@ func (e *Engine) noteStuck() {
 // retryOthers retries operations of the other contexts that could not be posted, and settles the
 // closed generations of those contexts, so that quiets complete.
 func (e *Engine) retryOthers() {
-	if len(e.sticks) > 0 {
-		work := e.sticks
+	if len(e.stuckContexts) > 0 {
+		work := e.stuckContexts
 		still := work[:0]
 		for _, o := range work {
 			if o.retryOwn(); o.Stuck != 0 {
 				still = append(still, o)
 			}
 		}
-		e.sticks = still
+		e.stuckContexts = still
 	}
-	if len(e.closers) > 0 {
-		still := e.closers[:0]
-		for _, o := range e.closers {
+	if len(e.closingContexts) > 0 {
+		still := e.closingContexts[:0]
+		for _, o := range e.closingContexts {
 			if o.ops.Quiets.Settle(); o.ops.Quiets.Closing() {
 				still = append(still, o)
 			} else {
 				o.listed = false
 			}
 		}
-		e.closers = still
+		e.closingContexts = still
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 type Engine struct {
 	*layout.State
 	*port
-	listed bool // the context is in contexts.closers, those with a closed generation
+	listed bool // the context is in contexts.closingContexts, those with a closed generation
 
 	ops operations
 	rma transfers

@@ -78,7 +78,7 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 // may be reused, or the operation is done.
 func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	o := &h.e.ops
-	if op.Token == 0 {
+	if op.Token == 0 { // a UseStore
 		o.Quiets.Pending[op.Parity]--
 		return
 	}
@@ -105,8 +105,9 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	}
 }
 
-// ready returns whether an operation of n bytes that needs a message may start: the PE is
-// reachable, and a token is free.
+// ready returns Done if an operation of n bytes that needs a message may start, Failed if the PE is
+// unreachable, and Again if messages to the PE are parked, no token is free or the PE has no
+// credit.
 func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
@@ -118,8 +119,8 @@ func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	return Done
 }
 
-// admitMessage returns whether a message may be sent to a PE now. Pending: it has to wait in the
-// queue after earlier operations.
+// admitMessage returns Done if a message may be sent to a PE now, and Again or Failed as Admit
+// does. Pending: it has to wait in the queue after earlier operations.
 func (h *Host) admitMessage(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {

@@ -164,7 +164,7 @@ func (x *sender) unpark() {
 		return
 	}
 	work := x.Unsent
-	x.Unsent, x.spare = x.spare[:0], work
+	x.Unsent, x.spare = x.spare[:0], work // sendOrPark appends to Unsent while work is read
 	for i := range work {
 		x.Peers[work[i].pe].Unpark()
 	}

@@ -16,7 +16,7 @@ func (e *Engine) QuietBegin() Ticket {
 
 // QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
 // effect at their targets, and Pending before. It returns Failed if an operation that the ticket
-// covers failed and no caller's status reported: see generations.Done.
+// covers failed and no caller got its status: see generations.Done. Err then has the reason.
 func (e *Engine) QuietDone(t Ticket) Status {
 	st, err := e.ops.Quiets.Done(t)
 	if st == Failed {
@@ -46,6 +46,6 @@ func (e *Engine) noteSentTo(pes []libshmem.PE) {
 	}
 	if !e.listed {
 		e.listed = true
-		e.closers = append(e.closers, e)
+		e.closingContexts = append(e.closingContexts, e)
 	}
 }

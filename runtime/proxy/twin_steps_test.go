@@ -238,7 +238,7 @@ func (tw *twins) complete(i libshmem.PE, step string, c fabric.Completion) {
 	tw.each(i, step, func(_ int, p *twin) any {
 		if !p.inC(func(f *fastpathtest.Path) bool { return f.Receive(&c) }) {
 			p.Complete([]fabric.Completion{c})
-		} else if p.NUnposted > 0 || p.Stuck != 0 || len(p.sticks)+len(p.closers) > 0 {
+		} else if p.NUnposted > 0 || p.Stuck != 0 || len(p.stuckContexts)+len(p.closingContexts) > 0 {
 			p.Complete(nil) // in Go alone Complete has done this already
 		}
 		return nil

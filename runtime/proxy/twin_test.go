@@ -407,7 +407,7 @@ func (e *Engine) rest() rests {
 	}
 	return rests{
 		open: e.ops.Quiets.Open, wanted: e.ops.Quiets.Wanted, listed: e.listed, drafts: e.out.Drafted != 0, records: e.out.Recording, jams: e.out.Jammed, pending: e.ops.Quiets.Pending,
-		unmet: e.ops.Quiets.Unmet, failed: e.ops.Quiets.Failed(), kept: e.in.Early.Len(), bytes: e.in.Early.Bytes(), dropped: len(e.in.Dropped), sticks: len(e.sticks), flows: len(e.in.Flows),
+		unmet: e.ops.Quiets.Unmet, failed: e.ops.Quiets.Failed(), kept: e.in.Early.Len(), bytes: e.in.Early.Bytes(), dropped: len(e.in.Dropped), sticks: len(e.stuckContexts), flows: len(e.in.Flows),
 		lost: [2]string{text(e.ops.Quiets.Lost()[0]), text(e.ops.Quiets.Lost()[1])}, err: text(e.ops.Net.Err),
 	}
 }

@@ -136,16 +136,16 @@ func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 }
 
 // mergeByTime merges the proxy thread's events into those of a PE, by time. It leaves out the
-// thread's events before the PE's first one.
-func mergeByTime(of, own []Recorded) []Recorded {
-	if len(of) == 0 {
+// thread's events before the PE's first one. Both lists have the oldest event first.
+func mergeByTime(ofPE, ofThread []Recorded) []Recorded {
+	if len(ofPE) == 0 {
 		return nil
 	}
-	from := slices.IndexFunc(own, func(r Recorded) bool { return r.Ago <= of[0].Ago })
+	from := slices.IndexFunc(ofThread, func(r Recorded) bool { return r.Ago <= ofPE[0].Ago })
 	if from < 0 {
-		return of
+		return ofPE
 	}
-	all := append(slices.Clone(of), own[from:]...)
+	all := append(slices.Clone(ofPE), ofThread[from:]...)
 	slices.SortStableFunc(all, func(a, b Recorded) int { return int(b.Ago/time.Nanosecond - a.Ago/time.Nanosecond) })
 	return all
 }

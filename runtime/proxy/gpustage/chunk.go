@@ -65,7 +65,7 @@ func (d *departures) placeInChunk(p *piece) bool {
 			return false
 		}
 	}
-	peer.shares -= alignPiece(x.n)
+	peer.shares -= alignPiece(x.n) // the put waits no longer
 	return true
 }
 

@@ -92,8 +92,9 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return peer.done < before
 }
 
-// tryBegin reports whether an operation of n bytes on a mapped heap may start now: the stream is
-// not full, and no operation from before a fence is still outside the stream.
+// tryBegin returns Done if an operation of n bytes on a mapped heap may start now, and Again if the
+// stream is full, or if bytes or a signal from before a fence have not been put into the stream
+// yet. Otherwise Engine.TryBegin decides.
 func (c *copies) tryBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	peer := &c.to[pe]
 	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || peer.owed > 0 && peer.owedEpoch != c.state.Epoch {
@@ -235,26 +236,26 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	return call.Pending
 }
 
-// putSmall copies bytes of main memory that a message could hold, and their signal: the stream
-// stores the bytes as words, or copies them from a slot.
+// putSmall copies n bytes of main memory that a message could hold, and their signal: the stream
+// stores the bytes as words, or copies them from a slot. It returns Again if no slot is free.
 func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
-	peer, i := &c.to[pe], uint16(noPiece)
+	peer, slot := &c.to[pe], uint16(noPiece)
 	if c.streams.Storable(at, n) {
 		c.begin(peer)
 		c.streams.StoreWords(stream.Peer, at, source, n)
 	} else {
 		var ok bool
-		if i, ok = c.slots.AllocateFor(pe); !ok {
+		if slot, ok = c.slots.AllocateFor(pe); !ok {
 			return call.Again
 		}
-		mem.Copy(c.slots.At(i), source, n)
+		mem.Copy(c.slots.At(slot), source, n)
 		c.begin(peer)
-		c.streams.CopyBytes(stream.Peer, at, c.slots.At(i), uint64(n))
+		c.streams.CopyBytes(stream.Peer, at, c.slots.At(slot), uint64(n))
 	}
 	if after != nil {
 		c.set(peer, after)
 	}
-	c.storedLater(pe, i)
+	c.storedLater(pe, slot)
 	return call.Done
 }
 

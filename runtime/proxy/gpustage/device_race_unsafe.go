@@ -152,9 +152,9 @@ func (r *race) warmUp() error {
 }
 
 // run submits the operations from the channel toQuick to the stream quick, in a goroutine of its
-// own, because the driver may block the call. After the last queued one, and each markEach
-// operations, it lets the stream store their number. After an error it only empties the channel. It
-// ends when the channel is closed.
+// own, because the driver may block the call. When the channel is empty, and after each markEach
+// operations, it adds a store to the stream: of the number of operations so far, in quick's mark.
+// After an error it only empties the channel. It ends when the channel is closed.
 func (r *race) run() {
 	defer close(r.over)
 	var n uint64

@@ -102,7 +102,7 @@ func (l *Loop) serve(c *Consumer) error {
 	s, e := &c.serve, l.e
 	inC, held, err := l.serveInC(c)
 	if err != nil || !held && !e.LockYielding() {
-		return err
+		return err // nil: another thread has the lock, and the next iteration tries again
 	}
 	did := c.Drain()
 	if did > 0 {
@@ -190,7 +190,7 @@ func (l *Loop) endConsumer(c *Consumer) {
 }
 
 // sleepWith sleeps until an operation is pushed or the network has a completion, for at most
-// idleWait.
+// idleWait, or c.stall if that is less, so that watchRings runs in time.
 func (l *Loop) sleepWith(c *Consumer) error {
 	defer func() { c.serve.pollEnd = time.Time{} }()
 	rest := idleWait
@@ -225,8 +225,9 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	return err
 }
 
-// sleepPolling sleeps when the producers are kernels, which cannot wake a thread: it polls the
-// rings every devicePoll. It does so in C if the provider has a wait function in C.
+// sleepPolling sleeps for at most rest when the producers are kernels, which cannot wake a thread:
+// it polls the rings every devicePoll. It does so in C if the provider has a wait function in C. It
+// returns when there is work, or may be.
 func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()

@@ -46,7 +46,7 @@ func (m *Checker) Word(h *layout.Header, offset libshmem.Offset, width uint8) un
 		m.FailMalformed(h)
 		return nil
 	}
-	at := m.Target(h, offset, uint64(width))
+	at := m.Target(h, offset, uint64(width)) // nil, which is aligned: Target has reported the error
 	if uintptr(at)%uintptr(width) != 0 {
 		m.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
 			"(align the object to its size)", h.From, width, offset))

@@ -20,8 +20,10 @@ type Segment struct {
 	Regions *Regions // memory besides the segment, which offsets from FirstRegion on name; nil: none
 }
 
-// At returns the address of n bytes at an offset from the user heap, and
-// whether they are inside the segment.
+// At returns the address of n bytes at an offset from the start of the user heap, and whether all
+// of them are inside the segment. Negative offsets name the internal area, which lies before the
+// user heap; if that is GPU memory, it lies elsewhere, and bytes must not run from one into the
+// other. Offsets from FirstRegion on name regions.
 func (s *Segment) At(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 	if s.Regions != nil && offset >= FirstRegion {
 		return s.Regions.at(offset, n)
@@ -47,8 +49,8 @@ func (s *Segment) Registered() uint64 {
 	return s.Size
 }
 
-// Contains reports whether n bytes at p are symmetric memory that the fabric
-// reaches.
+// Contains reports whether n bytes at p are in the part of the segment that is registered with the
+// fabric (Registered).
 func (s *Segment) Contains(p unsafe.Pointer, n uint64) bool {
 	o, size := uint64(uintptr(p)-uintptr(s.Base)), s.Registered()
 	return o < size && n <= size-o

@@ -105,7 +105,8 @@ func (w *Words) Nap() { w.nap(napTime) }
 // nap is a Nap of at most d.
 func (w *Words) nap(d time.Duration) {
 	atomic.StoreUint32(w.Napping, 1)
-	// A caller may have stopped polling before it could see the word.
+	// A caller that stopped polling before the word was set did not see it, and does not end the
+	// nap: so the check for callers follows the store.
 	if w.HasPollers() {
 		// An early return is no error: EndNap has cleared the word or woken the thread, or a signal
 		// has arrived.

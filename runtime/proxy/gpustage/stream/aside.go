@@ -102,7 +102,7 @@ func (t *track) sortCopies() bool {
 // allocate allocates n bytes until the stream passes a mark. It returns false if fewer bytes are
 // free.
 func (a *aside) allocate(n, mark uint64) (unsafe.Pointer, bool) {
-	n = (n + 63) &^ 63
+	n = (n + 63) &^ 63 // whole cache lines
 	begin, all := a.head, n
 	if begin+n > a.size { // the bytes have to be in one piece, so the end of the ring stays unused
 		begin, all = 0, n+a.size-begin

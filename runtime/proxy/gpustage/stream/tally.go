@@ -37,7 +37,7 @@ func (t *track) countMark(p *tally) {
 }
 
 // countPassed counts the work before the marks that the stream has passed as carried out, and
-// updates the tally. passed is stored last.
+// updates the tally. passed is stored last: left reads it first.
 func (t *track) countPassed(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
