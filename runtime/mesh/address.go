@@ -71,7 +71,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// text reads a length, and a text of as many bytes.
+// text reads the length of a text in bytes, and the text.
 func (r *reader) text() string {
 	n := r.number()
 	if r.bad = r.bad || uint64(len(r.b)) < n; r.bad {

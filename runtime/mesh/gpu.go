@@ -17,11 +17,13 @@ import (
 
 // GPU is the GPU of a member.
 type GPU struct {
-	Memory  stream.Memory
+	Memory  stream.Memory      // copies its bytes
 	Release func() error       // called after Memory was closed and has unpinned all memory; may be nil
-	NICs    gpudirect.Exporter // gives NICs access to its memory; nil: none gets it, all bytes are copied
-	Paths   []gpudirect.Path   // the only ones to try, and memory that none of them reaches is refused; nil: all, and such bytes are copied
-	PCI     string             // its address, from which the nearest NIC follows; "": not known
+	NICs    gpudirect.Exporter // gives NICs access to GPU memory; nil: no NIC has access, and all bytes are copied
+	// Paths are the paths by which NICs may reach its memory: memory that none of these reaches is
+	// refused. nil: all paths are tried, and bytes that no NIC reaches are copied.
+	Paths []gpudirect.Path
+	PCI   string // its PCI address, from which the nearest NIC is found; "": not known
 }
 
 // Address returns the PCI address of g; "" if it is not known or g is nil.

@@ -19,7 +19,8 @@ const (
 	absent        // it has left, is lost, or was removed: why has the reason
 )
 
-// member is what this process, a member of the mesh, keeps about another member or about itself.
+// member is what this process, which is a member of the mesh, stores about another member or about
+// itself. In the comments below "it" is the member that the record is about.
 type member struct {
 	number    int
 	instance  uint64
@@ -39,8 +40,8 @@ type member struct {
 	closing  map[*Region]*Request // regions that this member closes, and that it still uses
 	sends    []*letter            // messages of the program that wait until the member stores more
 	unread   uint32               // messages sent to it that its program has not received, as far as it has said
-	stored   int                  // messages of it that have arrived and that this program has not received
-	received uint32               // messages of it that this program has received since the last report
+	stored   int                  // its messages that have arrived and that this program has not received
+	received uint32               // its messages that this program has received since the last report to it
 	drains   []*drain             // regions that it closes, and that this member still uses
 	requests uint32               // requests for imports so far
 	ended    moment               // when this member found it gone

@@ -34,7 +34,7 @@ import (
 // Options are the arguments of Open. A member is a process of the mesh.
 type Options struct {
 	Member   int           // its number, from 0
-	Members  int           // numbers that there may ever be, the same for all members
+	Members  int           // how many numbers members may ever have, the same for all members
 	Secret   []byte        // the same for all members; at least 16 bytes
 	Contexts int           // communication contexts to open; 0: one
 	Timeout  time.Duration // how long a member may take to answer, before it counts as lost; 0: 10 s
@@ -73,15 +73,15 @@ const (
 // ErrClosed is the kind of errors about a region or a mesh that has been closed.
 var ErrClosed = errors.New("it is closed")
 
-// internal is the bytes of the memory that each engine has besides its regions: a flush reads a
-// word of it.
+// internal is the size in bytes of an engine's internal area: a flush reads a word of it (flushed).
+// All other memory of a mesh is regions.
 const internal = 4096
 
 // atomicsLock makes signals on GPU memory atomic with those of other meshes of this process, which
 // may have the same memory.
 var atomicsLock gpustage.AtomicsLock
 
-// Mesh is a mesh as one of its members, this process, keeps it.
+// Mesh is one member's state of a mesh: this process's.
 type Mesh struct {
 	e        *proxy.Engine
 	loop     *loop.Loop
@@ -107,10 +107,10 @@ type Mesh struct {
 	ending  []*Request         // that close regions
 	inbox   fifo.Queue[letter] // messages that have arrived and were not received
 	source  Source             // of operations that other threads submit; nil: none
-	worked  moment             // the proxy's last work, with a source
+	worked  moment             // time of the proxy's last work; only with a source
 	left    []*member          // members that leave, since the last advance
 	losses  []loss             // members that the engine has reported as lost or at fault since the last advance
-	noted   string             // the last line of reach
+	noted   string             // the last line that reach has logged
 	closing bool
 
 	failed atomic.Pointer[error] // why no operation can go on; nil: it can
@@ -293,7 +293,7 @@ func (m *Mesh) AddContexts(n int) (first int, err error) {
 	return first, nil
 }
 
-// Bounds of the registration cache, as of a job (runtime/job/network).
+// Bounds of the registration cache, in bytes and regions: those of a job (runtime/job/network).
 const cacheBytes, cacheRegions = 1 << 30, 1024
 
 // keepRegistered makes the engine keep the buffers of operations registered, if the kernel can

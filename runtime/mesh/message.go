@@ -141,7 +141,7 @@ func (m *Mesh) storeLetter(p *member, b []byte) {
 }
 
 // handleReceived notes that the program of member p has received n more messages of this one, so
-// that p can store as many new ones.
+// that p can store n new messages.
 func (m *Mesh) handleReceived(p *member, n uint32) {
 	if n > p.unread {
 		m.noteMisuse(libshmem.PE(p.number), "has received messages that were not sent")

@@ -49,7 +49,7 @@ const (
 	Add                 // add the value, atomically with other signals
 )
 
-// Signal is a word of 8 bytes in a region of the member that gets the bytes.
+// Signal is the update of a word of 8 bytes in a region of the member that gets a put's bytes.
 type Signal struct {
 	Region *Remote
 	Offset uint64 // a multiple of 8
@@ -57,7 +57,7 @@ type Signal struct {
 	Value  uint64
 }
 
-// Block names Len bytes of this member's memory, and as many of a region.
+// Block names Len bytes of this member's memory, and Len bytes of a region.
 type Block struct {
 	Local  unsafe.Pointer
 	Offset uint64 // in the region

@@ -52,7 +52,7 @@ const truncated = 265
 
 // HandleFailedReceive posts a receive buffer again after a message that broke off, as happens when
 // its sender ends. The provider does not name the sender of that message, but other errors name it.
-// Only so many messages can break off, because each of the npes-1 senders ends once: more than
+// Each of the npes-1 senders ends once, so few messages can break off: more than
 // layout.Receives*npes failures have another cause, and end the job. So does the first failure if
 // no function handles losses (OnLost).
 func (e *network) HandleFailedReceive(t fabric.Token, npes int, text string) {

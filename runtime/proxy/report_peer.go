@@ -112,8 +112,8 @@ func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 		p.Sent, p.Received, p.Acked, p.Charged, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
-// addressText formats a fabric address for messages: an IP socket as such, and any other in
-// hexadecimal.
+// addressText formats a fabric address for messages: that of an IP socket as address and port, and
+// any other in hexadecimal.
 func addressText(a []byte) string {
 	if at, ok := socketOf(a); ok {
 		return at.String()

@@ -1,7 +1,8 @@
 // Package rma connects the ranks of a communicator of another library, such as NCCL, by a mesh
-// (runtime/mesh: processes that access memory that each has registered). Such a group's ranks are
-// known from the beginning, and register memory together. The package owns the meeting of the
-// ranks, and what a rank knows of the memory of the others. The rest is runtime/mesh.
+// (runtime/mesh: processes that access memory that each has registered). The ranks of such a group
+// are known from the beginning, and register memory together. The package owns the steps in which
+// all ranks exchange bytes, and what a rank knows of the memory of the others. Package mesh does
+// the rest.
 //
 // The ranks meet by the unique id that rank 0 made when it began to listen (runtime/bootstrap/uid).
 // Each step in which all ranks exchange bytes has the timeout of the group, and its error names the
@@ -44,7 +45,7 @@ type Options struct {
 	Queue    *Queue      // by which C submits operations, and which is used until Close returns; nil: none are
 }
 
-// Group is the connected ranks of a communicator, as one of them keeps it.
+// Group is the group of a communicator's connected ranks, as one rank sees it.
 type Group struct {
 	Mesh   *mesh.Mesh
 	member *uid.Member

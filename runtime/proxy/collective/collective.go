@@ -2,7 +2,7 @@
 // messages of a collective between members that share no memory (barrier.c, exchange.c, coll.c). It
 // knows neither the contents of messages nor the members: its caller passes functions that send one
 // message and await one. tests/c/messages.c counts the messages of the library in real processes,
-// and so shows that it sends as many.
+// and so shows that the library sends the same number.
 //
 // Each function here returns false as soon as one of the caller's functions does.
 package collective

@@ -325,8 +325,8 @@ func (m *Memory) Atomics() uint64 {
 }
 
 // Atomic puts an atomic operation into a stream, as a kernel or, if the driver can, without one
-// (stream.Memory). old is where the old value goes; nil: nobody reads it, and it goes to a word of
-// the stream. With a race, the program's context gets a kernel, too.
+// (stream.Memory). old is where the old value is stored; nil: the caller does not need it, and it
+// is stored in a word of the stream. With a race, the program's context gets a kernel, too.
 func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
 	changes := old == nil && m.changesWithoutKernel(op)

@@ -13,7 +13,7 @@ import (
 // The operations of callers. Each goes to the part that can do it: to copies, if the heap is mapped
 // here; to the engine and the fabric, if NICs reach both sides; otherwise to puts and gets.
 
-// Performer says who performs a put.
+// Performer says which part of the engine performs a put.
 type Performer uint8
 
 const (
@@ -22,8 +22,8 @@ const (
 	ByStage                   // the Stage, which has begun, completed or refused it
 )
 
-// Put decides who performs a put of Engine.Put, or of Engine.PutSignal with the signal in after,
-// and starts it if that is the Stage. The status is valid only with ByStage.
+// Put decides whether the Stage performs a put of Engine.Put, or of Engine.PutSignal with the
+// signal in after, and then starts it. The status is valid only with ByStage.
 func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (call.Status, Performer) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), ByStage

@@ -21,23 +21,23 @@ const StreamQueue = 576
 // Config configures a Stage. The zero value is usable.
 type Config struct {
 	Chunk  uint64       // bytes of one chunk; 0: 1 MiB
-	Chunks int          // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
+	Chunks int          // number of chunks for incoming bytes, and of those for outgoing bytes; 0: the constant Chunks
 	Lock   *AtomicsLock // nil: atomic operations that Memory.Atomic cannot do are refused
 	// Grace is how long messages of a PE are held back after bytes of it could not be read; 0: the
 	// constant grace.
 	Grace time.Duration
 }
 
-// Stage has the GPU memory of an engine: that of this PE, and what is known of that of other PEs. A
-// job without GPU memory has no Stage.
+// Stage moves bytes of GPU memory for an engine: of this PE's GPU, and of what it knows of the GPU
+// memory of other PEs. A job without GPU memory has no Stage.
 //
 // Bytes that a message cannot hold, and that the fabric cannot read or write at one of the two
-// sides, are pulled. The PE that has the bytes has them in registered main memory: the heap, a
-// buffer of the program, or a chunk that a copy engine filled. It sends a request to send. The
-// other side reads the bytes: directly to their destination if that is main memory, otherwise into
-// a chunk that a copy engine empties. Puts of up to 64 KiB that wait together share a chunk and a
-// request. So neither side reserves memory for the other, the provider need not order writes and
-// messages, and a chunk that was read into becomes free without the other side.
+// sides, are pulled. The PE that has the bytes sends a request to send for registered main memory:
+// its heap, a buffer of the program, or a chunk that a copy engine has filled. The other PE reads
+// the bytes: directly to their destination if that is main memory, otherwise into a chunk that a
+// copy engine empties. Puts of up to 64 KiB (maxShared) that wait together share a chunk and a
+// request. So neither PE reserves memory for the other, the provider need not order writes and
+// messages, and the PE that reads frees its chunk without a message of the other.
 type Stage struct {
 	*heaps
 

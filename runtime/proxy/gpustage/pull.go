@@ -106,8 +106,8 @@ type pulls struct {
 	late     fifo.Queue[pullRead] // complete reads whose copies wait because stream.In is full
 	spare    []*pull
 	noRoom   bool          // in this poll a read could not be posted
-	failing  []libshmem.PE // PEs that are held back because a pull has failed
-	grace    time.Duration // how long
+	failing  []libshmem.PE // PEs whose messages are held back because a pull has failed
+	grace    time.Duration // how long these are held back: the constant, except in tests
 }
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most `limit`
@@ -116,10 +116,10 @@ func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, limit uint64,
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, limit: limit, gets: gets, grace: grace}
 }
 
-// grace is how long the messages of a PE are held back after bytes of a put of it could not be
-// read. Mostly the PE has died, which the network reports within this time: then they are dropped,
-// and nobody sees a signal without the bytes before it. If not, they are applied, because the PE
-// has the error of its put, and may go on.
+// grace is how long the messages of a PE are held back after the bytes of one of its puts could not
+// be read. In most cases the PE has died, which the network reports within this time: then the
+// messages are dropped, and no reader sees a signal without the bytes before it. If the PE has not
+// died, the messages are applied: the PE has the error of its put, and may go on.
 const grace = 2 * time.Second
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.

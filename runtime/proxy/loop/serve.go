@@ -14,7 +14,7 @@ import (
 
 const (
 	// hostSpin is the time that the proxy polls for more work before it sleeps, if all producers
-	// are threads of this process. They wake it at a lower cost than such a spin.
+	// are threads of this process: to wake it costs less than to let it poll for longer.
 	hostSpin = 20 * time.Microsecond
 	// deviceSpin is the time that the proxy polls before it sleeps if the producers are kernels,
 	// which cannot wake it. devicePoll is how long it then sleeps between two polls: a poll takes 5

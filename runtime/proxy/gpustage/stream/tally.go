@@ -53,7 +53,7 @@ func (t *track) countPassed(p *tally) {
 
 // left returns the operations and bytes before the last mark that the stream has not carried out.
 // Any thread may call it. The counts may change between the loads; if they do not fit together, it
-// returns 0, and the next call has better ones.
+// returns 0 for both, and the next call probably reads counts that do.
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
 	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()

@@ -7,7 +7,7 @@ type track struct {
 	stream     Stream
 	marked     uint64 // last mark that was put into the stream
 	passed     uint64 // last mark that it is known to have passed
-	fresh      bool   // Mark has to put a mark into it: there is work after the mark `marked`
+	fresh      bool   // Mark has to put a mark into it: there is work after the last mark
 	chores     fifo.Queue[Chore]
 	queued     uint64           // operations put into the stream so far
 	bytes      uint64           // bytes of copies put into the stream so far
