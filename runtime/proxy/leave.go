@@ -18,7 +18,7 @@ import (
 
 // farewell is the last flush to one PE, in one context, before this PE leaves.
 type farewell struct {
-	of      *Engine
+	engine  *Engine
 	pe      libshmem.PE
 	flushed bool
 }
@@ -56,7 +56,7 @@ func (e *Engine) farewellsDue() (all []farewell) {
 	for i := range e.ops.Peers {
 		p, pe := &e.ops.Peers[i], libshmem.PE(i)
 		if uint32(i) != e.me && (p.Sent > 0 || p.Received > 0) && e.ops.Net.Reachable(pe) {
-			all = append(all, farewell{of: e, pe: pe})
+			all = append(all, farewell{engine: e, pe: pe})
 		}
 	}
 	return all
@@ -67,7 +67,7 @@ func (e *Engine) farewellsDue() (all []farewell) {
 // reports whether this process need not wait for the PE any more: the PE has replied to the flush,
 // has left, or cannot be reached.
 func (f *farewell) advance() bool {
-	e, p := f.of, &f.of.ops.Peers[f.pe]
+	e, p := f.engine, &f.engine.ops.Peers[f.pe]
 	switch {
 	case e.ops.Net.IsLost(f.pe):
 		return true

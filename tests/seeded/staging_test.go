@@ -46,7 +46,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/message-overtakes-a-chunk", file: "runtime/proxy/gpustage/departure_piece.go",
-		was:  "		d.closeChunk(&d.to[p.of.pe])\n",
+		was:  "		d.closeChunk(&d.to[p.departure.pe])\n",
 		is:   "",
 		user: "a small put behind a fence is seen before a larger one in front of it",
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkOrder$"), says: `messages \[`,
@@ -88,8 +88,8 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/late-bytes-of-a-lost-pe", file: "runtime/proxy/gpustage/pull_lost.go",
-		was:  "		if q := p.late.At(i).of; q.PE == pe {",
-		is:   "		if q := p.late.At(i).of; q.PE != pe {",
+		was:  "		if q := p.late.At(i).pull; q.PE == pe {",
+		is:   "		if q := p.late.At(i).pull; q.PE != pe {",
 		user: "bytes of a PE that was lost change memory that it no longer owns, and its chunk is never free",
 		by:   unit("./runtime/proxy/gpustage", "^TestPullsStreamFull$"), says: `operations, answers|rest:`,
 	},

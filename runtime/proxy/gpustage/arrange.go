@@ -26,8 +26,8 @@ func (c *chunk) arrange() {
 	in := uint64(0)
 	for _, i := range c.order {
 		p := &c.parts[i]
-		p.in = alignPiece(in)
-		in = p.in + p.n
+		p.inChunk = alignPiece(in)
+		in = p.inChunk + p.n
 	}
 	c.used = in
 }
@@ -40,7 +40,7 @@ func (c *chunk) neighbours() (n int) {
 	var source, target int64
 	for i := 1; i < len(c.order); i++ {
 		a, b := &c.parts[c.order[i-1]], &c.parts[c.order[i]]
-		s, t := int64(uintptr(b.of.local)-uintptr(a.of.local)), int64(b.of.offset-a.of.offset)
+		s, t := int64(uintptr(b.departure.local)-uintptr(a.departure.local)), int64(b.departure.offset-a.departure.offset)
 		if a.n != b.n {
 			s, t = 0, 0
 		}
@@ -68,9 +68,9 @@ func (c *chunk) sort(after func(a, b *chunkPart) bool) {
 }
 
 // afterAtTarget reports whether p's destination comes after q's.
-func (p *chunkPart) afterAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
+func (p *chunkPart) afterAtTarget(q *chunkPart) bool { return p.departure.offset > q.departure.offset }
 
 // afterInSource reports whether p's source comes after q's.
 func (p *chunkPart) afterInSource(q *chunkPart) bool {
-	return uintptr(p.of.local) > uintptr(q.of.local)
+	return uintptr(p.departure.local) > uintptr(q.departure.local)
 }

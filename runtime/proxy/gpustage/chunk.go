@@ -32,10 +32,10 @@ type chunk struct {
 
 // chunkPart is a part of a departure in a chunk.
 type chunkPart struct {
-	of *departure
-	at uint64 // offset in the departure
-	n  uint64
-	in uint64 // offset in the chunk
+	departure *departure
+	at        uint64 // offset in the departure
+	n         uint64
+	inChunk   uint64 // offset in the chunk
 }
 
 // alignPiece returns the first offset from n on at which a put in a chunk may begin.
@@ -50,7 +50,7 @@ func (d *departures) mayShare(x *departure) bool {
 // placeInChunk allocates memory for a piece that does not fit a slot: space in the PE's open chunk,
 // or a new chunk. False: there is none now.
 func (d *departures) placeInChunk(p *piece) bool {
-	x := p.of
+	x := p.departure
 	peer := &d.to[x.pe]
 	shares := d.mayShare(x)
 	switch {
@@ -80,7 +80,7 @@ func (d *departures) openChunk(peer *departurePeer, p *piece) bool {
 	if p.n == n {
 		p.chunk.grows = true
 		peer.open = p.chunk
-		d.shared = append(d.shared, p.of.pe)
+		d.shared = append(d.shared, p.departure.pe)
 	}
 	return true
 }
@@ -88,7 +88,7 @@ func (d *departures) openChunk(peer *departurePeer, p *piece) bool {
 // mayJoin reports whether a put may join a chunk. All bytes of a request to send belong to one
 // epoch and go to one kind of memory.
 func (d *departures) mayJoin(c *chunk, x *departure) bool {
-	first := c.parts[0].of
+	first := c.parts[0].departure
 	return len(c.parts) < layout.MaxPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
 		first.epoch == x.epoch && first.toGPU == x.toGPU
 }
@@ -103,13 +103,13 @@ func (d *departures) closeChunk(peer *departurePeer) {
 	}
 	peer.open, c.grows = nil, false
 	c.arrange()
-	first := c.parts[0].of
+	first := c.parts[0].departure
 	d.memory.Chunks.Trim(first.pe, c.index, c.used)
 	d.streams.NoteDriverCall(first.kind.driverCall(), first.pe)
 	at := d.memory.Chunks.At(c.index)
 	for _, i := range c.order {
 		p := &c.parts[i]
-		d.streams.CopyAhead(stream.Out, unsafe.Add(at, p.in), unsafe.Add(p.of.local, p.at), p.n)
+		d.streams.CopyAhead(stream.Out, unsafe.Add(at, p.inChunk), unsafe.Add(p.departure.local, p.at), p.n)
 	}
 	d.streams.AddChore(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
@@ -117,7 +117,7 @@ func (d *departures) closeChunk(peer *departurePeer) {
 // newChunk makes a chunk of at most limit bytes for a piece. If less memory is free, the piece
 // becomes smaller. False: no memory is free.
 func (d *departures) newChunk(p *piece, limit uint64) bool {
-	i, got, ok := d.memory.Chunks.AllocateUpTo(p.of.pe, limit)
+	i, got, ok := d.memory.Chunks.AllocateUpTo(p.departure.pe, limit)
 	if !ok {
 		return false
 	}
@@ -137,7 +137,7 @@ func (d *departures) newChunk(p *piece, limit uint64) bool {
 // addPart adds a piece to a chunk that has space for it.
 func (d *departures) addPart(c *chunk, p *piece) {
 	p.chunk, p.memory = c, d.memory.Chunks.At(c.index)
-	c.parts = append(c.parts, chunkPart{of: p.of, at: p.at, n: p.n})
+	c.parts = append(c.parts, chunkPart{departure: p.departure, at: p.at, n: p.n})
 	c.order = append(c.order, uint8(len(c.order)))
 	c.used += alignPiece(p.n)
 }
@@ -145,20 +145,20 @@ func (d *departures) addPart(c *chunk, p *piece) {
 // handleCopiedChunk is called when a stream has copied the bytes of a chunk: into the chunk, which
 // is then ready to be sent, or between the chunk and a mapped heap.
 func (d *departures) handleCopiedChunk(c *chunk) {
-	first := c.parts[0].of
+	first := c.parts[0].departure
 	for i := range c.parts {
-		c.parts[i].of.uncopied--
+		c.parts[i].departure.uncopied--
 	}
 	switch {
 	case first.kind.isCopy():
-		p := piece{of: first, at: c.parts[0].at, n: c.parts[0].n, memory: d.memory.Chunks.At(c.index), chunk: c}
+		p := piece{departure: first, at: c.parts[0].at, n: c.parts[0].n, memory: d.memory.Chunks.At(c.index), chunk: c}
 		d.endCopy(&p)
 	case d.engine.Lost(first.pe) != nil:
 		d.dropChunk(c)
 	default:
-		d.ready.Push(piece{of: first, chunk: c})
+		d.ready.Push(piece{departure: first, chunk: c})
 		for i := range c.parts {
-			d.completeSource(c.parts[i].of)
+			d.completeSource(c.parts[i].departure)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (d *departures) handleCopiedChunk(c *chunk) {
 // request is not taken for one to this. It returns Again if the request cannot be posted now.
 func (d *departures) sendRequest(c *chunk) call.Status {
 	first := &c.parts[0]
-	x := first.of
+	x := first.departure
 	request := d.requests[c.index] + 1
 	h := layout.Header{
 		Kind: layout.KindRequestToSend, Token: uint32(request)<<16 | layout.ChunkToken | uint32(c.index), Extra: d.memory.Key,
@@ -190,7 +190,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	}
 	d.requests[c.index], c.requested = request, true
 	for i := range c.parts {
-		x := c.parts[i].of
+		x := c.parts[i].departure
 		if pieces > 0 && x.carriesSignal() {
 			x.hasSignal = false
 		}
@@ -203,7 +203,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 // describe writes the destination and the signal of a part into a request to send. position is the
 // part's position in the order of posting.
 func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, position uint8) {
-	x := p.of
+	x := p.departure
 	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Order: position}
 	if x.carriesSignal() {
 		to.Signals, to.Signal, to.Op, to.Operand = true, x.after.Offset, x.after.Op, x.after.Operand
@@ -214,14 +214,14 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, position uint8
 // chunk, or could not, and the chunk is free.
 func (d *departures) HandleFinished(h *layout.Header) {
 	request, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
-	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.requests[i] != request || uint32(d.chunks[i].parts[0].of.pe) != h.From {
+	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.requests[i] != request || uint32(d.chunks[i].parts[0].departure.pe) != h.From {
 		d.check.FailUnrequested(h)
 		return
 	}
 	c := d.chunks[i]
 	for k := range c.parts {
 		if h.Operand != 0 {
-			c.parts[k].of.end = endingOfRead(h)
+			c.parts[k].departure.end = endingOfRead(h)
 		}
 	}
 	d.endChunk(c)
@@ -232,7 +232,7 @@ func (d *departures) HandleFinished(h *layout.Header) {
 func (d *departures) endChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {
-		x := c.parts[i].of
+		x := c.parts[i].departure
 		x.open--
 		d.sentAll(x)
 	}
@@ -243,7 +243,7 @@ func (d *departures) endChunk(c *chunk) {
 func (d *departures) dropChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {
-		x := c.parts[i].of
+		x := c.parts[i].departure
 		x.n = x.begun
 		x.unsent--
 		x.open--
@@ -254,7 +254,7 @@ func (d *departures) dropChunk(c *chunk) {
 // freeChunk frees the memory of a chunk. The list of its parts stays valid until the next chunk is
 // made.
 func (d *departures) freeChunk(c *chunk) {
-	d.memory.Chunks.ReleaseFor(c.parts[0].of.pe, c.index)
+	d.memory.Chunks.ReleaseFor(c.parts[0].departure.pe, c.index)
 	d.chunks[c.index] = nil
 	d.unused = append(d.unused, c)
 }

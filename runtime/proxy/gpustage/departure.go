@@ -272,7 +272,7 @@ func (d *departures) start(x *departure) bool {
 		if d.streams.Full(id) {
 			return false
 		}
-		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
+		p := piece{departure: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
 		if !d.allocatePiece(&p) {
 			return false
 		}
@@ -298,7 +298,7 @@ func (d *departures) start(x *departure) bool {
 // copyPiece puts into a stream the copy of a piece that shares its chunk or slot with no other, and
 // adds the chore that follows the copy.
 func (d *departures) copyPiece(id stream.Stream, p *piece) {
-	x := p.of
+	x := p.departure
 	to, from := p.memory, unsafe.Add(x.local, p.at)
 	d.streams.NoteDriverCall(x.kind.driverCall(), x.pe)
 	switch x.kind {
@@ -332,7 +332,7 @@ func (d *departures) Follow(c *stream.Chore) {
 		return
 	}
 	x := d.all[c.Token]
-	p := piece{of: x, at: c.Value, n: c.N, index: c.Index, memory: d.memory.Slots.At(c.Index)}
+	p := piece{departure: x, at: c.Value, n: c.N, index: c.Index, memory: d.memory.Slots.At(c.Index)}
 	x.uncopied--
 	switch {
 	case x.kind.isCopy():
@@ -357,7 +357,7 @@ func (d *departures) completeSource(x *departure) {
 // endCopy handles a piece of a copy to or from a mapped heap that the stream has copied. After the
 // last piece the departure is complete.
 func (d *departures) endCopy(p *piece) {
-	x := p.of
+	x := p.departure
 	if x.kind == copyFrom {
 		mem.Copy(unsafe.Add(x.local, p.at), p.memory, int(p.n))
 	}

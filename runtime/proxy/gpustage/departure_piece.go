@@ -11,12 +11,12 @@ import (
 
 // piece is a part of a departure in pinned memory: in a slot, or in a chunk, which it may share.
 type piece struct {
-	of     *departure
-	at     uint64 // offset in the departure
-	n      uint64
-	memory unsafe.Pointer
-	chunk  *chunk
-	index  uint16 // of the slot
+	departure *departure
+	at        uint64 // offset in the departure
+	n         uint64
+	memory    unsafe.Pointer
+	chunk     *chunk
+	index     uint16 // of the slot
 }
 
 // fitsMessage reports whether a piece fits a message, and so a slot.
@@ -26,8 +26,8 @@ func (p *piece) fitsMessage() bool { return p.n <= layout.MaxPayload }
 // needs is free, the piece becomes smaller. It returns false if no memory is free now.
 func (d *departures) allocatePiece(p *piece) bool {
 	if p.fitsMessage() {
-		d.closeChunk(&d.to[p.of.pe])
-		i, ok := d.memory.Slots.AllocateFor(p.of.pe)
+		d.closeChunk(&d.to[p.departure.pe])
+		i, ok := d.memory.Slots.AllocateFor(p.departure.pe)
 		p.index, p.memory = i, d.memory.Slots.At(i)
 		return ok
 	}
@@ -39,7 +39,7 @@ func (d *departures) releasePiece(p *piece) {
 	if p.chunk != nil {
 		d.freeChunk(p.chunk)
 	} else {
-		d.memory.Slots.ReleaseFor(p.of.pe, p.index)
+		d.memory.Slots.ReleaseFor(p.departure.pe, p.index)
 	}
 }
 
@@ -49,7 +49,7 @@ func (d *departures) sendReady() {
 	d.pass++
 	for range d.ready.Len() {
 		p := d.ready.Pop()
-		if peer := &d.to[p.of.pe]; peer.blocked == d.pass || !d.sendPiece(&p) {
+		if peer := &d.to[p.departure.pe]; peer.blocked == d.pass || !d.sendPiece(&p) {
 			peer.blocked = d.pass
 			d.noRoom = true
 			d.ready.Push(p)
@@ -60,7 +60,7 @@ func (d *departures) sendReady() {
 // sendPiece sends a piece: a small one in a message, and for a chunk the request to send. It
 // returns false if that cannot be posted now. A piece for a lost PE is dropped.
 func (d *departures) sendPiece(p *piece) bool {
-	x := p.of
+	x := p.departure
 	if d.engine.Lost(x.pe) != nil {
 		d.dropReady(p)
 		return true
@@ -78,7 +78,7 @@ func (d *departures) sendPiece(p *piece) bool {
 // put with the signal if the piece carries it (carriesSignal), the store of an element if the size
 // allows that, else a put. The slot is free when the message is posted: Send copies the bytes.
 func (d *departures) sendSlot(p *piece) call.Status {
-	x := p.of
+	x := p.departure
 	m := Message{Token: x.token, PE: x.pe, Payload: p.memory, N: int(p.n), NoRoom: TryAgain}
 	carries := false
 	switch offset := x.offset + libshmem.Offset(p.at); {
@@ -126,14 +126,14 @@ func (d *departures) Drop(pe libshmem.PE) {
 	d.to[pe].shares = 0
 	for range d.ready.Len() {
 		p := d.ready.Pop()
-		if p.of.pe != pe {
+		if p.departure.pe != pe {
 			d.ready.Push(p)
 			continue
 		}
 		d.dropReady(&p)
 	}
 	for _, c := range d.chunks {
-		if c != nil && c.requested && c.parts[0].of.pe == pe {
+		if c != nil && c.requested && c.parts[0].departure.pe == pe {
 			d.endChunk(c)
 		}
 	}
@@ -145,14 +145,14 @@ func (d *departures) dropReady(p *piece) {
 		d.dropChunk(p.chunk)
 		return
 	}
-	p.of.n = p.of.begun
+	p.departure.n = p.departure.begun
 	d.dropPiece(p)
 }
 
 // dropPiece drops a small piece that was copied out and not sent, because its PE is lost: it frees
 // the slot and counts the piece as sent.
 func (d *departures) dropPiece(p *piece) {
-	x := p.of
+	x := p.departure
 	d.releasePiece(p)
 	x.unsent--
 	x.open--

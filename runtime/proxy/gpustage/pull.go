@@ -74,7 +74,7 @@ type pullEpoch struct{ pulls, kept uint64 }
 
 // pullRead is one read of a pull.
 type pullRead struct {
-	of    *pull
+	pull  *pull
 	at    uint64 // offset in the pull
 	n     uint64
 	chunk uint16 // that it reads into, if Dest is GPU memory
@@ -225,7 +225,7 @@ func (p *pulls) mayStart(peer *pullPeer, q *pull) bool {
 // all reads are posted, or if the pull has failed.
 func (p *pulls) start(peer *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
-		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.limit)}
+		r := pullRead{pull: q, at: q.begun, n: min(q.n-q.begun, p.limit)}
 		var to unsafe.Pointer
 		desc := q.Desc
 		if q.GPU {
@@ -293,8 +293,8 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 // full, the read waits in late.
 func (p *pulls) HandleRead(t fabric.Token, failed int32) {
 	r := p.reads[t]
-	p.reads[t].of = nil
-	q := r.of
+	p.reads[t].pull = nil
+	q := r.pull
 	if q.lost {
 		p.handleLostRead(&r)
 		return
@@ -316,7 +316,7 @@ func (p *pulls) HandleRead(t fabric.Token, failed int32) {
 // deliver handles a complete read: bytes for GPU memory are in a chunk, and a stream copies them to
 // their destination; other bytes are at their destination already.
 func (p *pulls) deliver(r *pullRead) {
-	q := r.of
+	q := r.pull
 	if q.lost {
 		p.handleLostRead(r)
 		return

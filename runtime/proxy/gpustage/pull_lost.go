@@ -17,12 +17,12 @@ import (
 // them.
 func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
-		if q := p.reads[t].of; q != nil && q.PE == pe {
+		if q := p.reads[t].pull; q != nil && q.PE == pe {
 			q.lost = true
 		}
 	}
 	for i := range p.late.Len() {
-		if q := p.late.At(i).of; q.PE == pe {
+		if q := p.late.At(i).pull; q.PE == pe {
 			q.lost = true
 		}
 	}
@@ -53,7 +53,7 @@ func (p *pulls) Drop(pe libshmem.PE) {
 // Reads returns the number of reads of a get that the provider has not completed.
 func (p *pulls) Reads(get uint32) (n int) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
-		if q := p.reads[t].of; q != nil && q.Get == get {
+		if q := p.reads[t].pull; q != nil && q.Get == get {
 			n++
 		}
 	}
@@ -69,7 +69,7 @@ func (p *pulls) forget(q *pull) {
 // handleLostRead handles the completion of a read from a lost PE: it frees the chunk and, after the
 // last read, the pull.
 func (p *pulls) handleLostRead(r *pullRead) {
-	q := r.of
+	q := r.pull
 	if q.GPU {
 		p.chunks.ReleaseFor(q.PE, r.chunk)
 	}

@@ -21,7 +21,7 @@ const maxReplies = 512
 // been tried and has a record. So there are at most as many records without a request as PEs.
 type replies struct {
 	requests [maxReplies]call.Request
-	of       [maxReplies]uint16 // the number of each request's record
+	recordOf [maxReplies]uint16 // the number of each request's record
 	idle     []uint16           // free requests
 	busy     []uint16           // requests that the engine has
 	records  []record           // record 0 means none
@@ -69,7 +69,7 @@ func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	i := a.idle[len(a.idle)-1]
 	a.idle = a.idle[:len(a.idle)-1]
 	a.busy = append(a.busy, i)
-	a.of[i] = w.record
+	a.recordOf[i] = w.record
 	a.records[w.record].left++
 	r := &a.requests[i]
 	*r = call.Request{}
@@ -82,7 +82,7 @@ func (a *replies) cancelLast() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
 	a.idle = append(a.idle, i)
-	a.records[a.of[i]].left--
+	a.records[a.recordOf[i]].left--
 }
 
 // notePosted notes that the last piece of an operation has been posted: the reply follows when all
@@ -126,7 +126,7 @@ func (a *replies) collect(c *Consumer) int {
 			i++
 			continue
 		}
-		rec := &a.records[a.of[at]]
+		rec := &a.records[a.recordOf[at]]
 		rec.value = r.Value
 		if r.Status != 0 {
 			rec.status = statusFailed
@@ -135,7 +135,7 @@ func (a *replies) collect(c *Consumer) int {
 		a.busy[i] = a.busy[len(a.busy)-1]
 		a.busy = a.busy[:len(a.busy)-1]
 		a.idle = append(a.idle, at)
-		a.endPiece(a.of[at])
+		a.endPiece(a.recordOf[at])
 		n++
 	}
 	return n
