@@ -73,12 +73,13 @@ type claim struct {
 	free uint64 // its value while it is free
 }
 
-// racer is an atomic operation with its numbers in the two streams, q in quick and a in apart. 0:
-// it was not submitted to that stream.
+// racer is an atomic operation with its numbers in the two streams: inQuick counts the operations
+// submitted to quick up to this one, inApart those submitted to apart. 0: it was not submitted to
+// that stream.
 type racer struct {
 	gpu.Atomic
-	q, a    uint64
-	changes bool // done without a kernel
+	inQuick, inApart uint64
+	changes          bool // done without a kernel
 }
 
 // raceEnd is a mark that counts as passed when the first ops operations are done.
@@ -176,16 +177,16 @@ func (r *race) run() {
 // frees claims that neither stream uses. Operations on which quick makes no progress are submitted
 // to the other context.
 func (r *race) progress(now time.Time) error {
-	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
-	if q != r.seen {
-		r.seen, r.moved = q, now
+	quickDone, apartDone := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
+	if quickDone != r.seen {
+		r.seen, r.moved = quickDone, now
 	}
 	for r.ops.Len() > 0 {
 		o := r.ops.At(0)
-		if (o.q == 0 || o.q > q) && (o.a == 0 || o.a > a) {
+		if (o.inQuick == 0 || o.inQuick > quickDone) && (o.inApart == 0 || o.inApart > apartDone) {
 			break
 		}
-		if o.q > q {
+		if o.inQuick > quickDone {
 			r.late.Push(*o)
 		} else {
 			r.slow.Push(*o)
@@ -193,10 +194,10 @@ func (r *race) progress(now time.Time) error {
 		r.ops.Pop()
 		r.done++
 	}
-	for r.late.Len() > 0 && r.late.At(0).q <= q {
+	for r.late.Len() > 0 && r.late.At(0).inQuick <= quickDone {
 		r.slow.Push(r.late.Pop())
 	}
-	for r.slow.Len() > 0 && r.slow.At(0).a <= a {
+	for r.slow.Len() > 0 && r.slow.At(0).inApart <= apartDone {
 		if o := r.slow.Pop(); !o.changes { // the kernel that did it has added 2 to the claim (gpu.Atomic)
 			r.idle.Push(claim{o.Claim, o.Free + 2})
 		}
@@ -207,12 +208,13 @@ func (r *race) progress(now time.Time) error {
 	if p := r.failed.Load(); p != nil {
 		return *p
 	}
-	return r.submitNext(now, a)
+	return r.submitNext(now, apartDone)
 }
 
 // submitNext submits the first operations that are not done, as long as they are all of one kind,
-// to the context that has to do them now. a is the last mark that apart has passed.
-func (r *race) submitNext(now time.Time, a uint64) error {
+// to the context that has to do them now. apartDone is the number of the last operation that apart
+// has done.
+func (r *race) submitNext(now time.Time, apartDone uint64) error {
 	if r.ops.Len() == 0 {
 		return nil
 	}
@@ -222,8 +224,8 @@ func (r *race) submitNext(now time.Time, a uint64) error {
 	}
 	switch {
 	case changes || r.stalled(now) || r.submittedQuick-r.seen+uint64(n) > maxQuick:
-		return r.submitApart(a, n)
-	case r.ops.At(n-1).q == 0:
+		return r.submitApart(apartDone, n)
+	case r.ops.At(n-1).inQuick == 0:
 		r.submitQuick(now, n)
 	}
 	return nil
@@ -234,18 +236,19 @@ func (r *race) stalled(now time.Time) bool {
 	return r.seen < r.submittedQuick && now.Sub(r.moved) >= r.stallTimeout
 }
 
-// submitApart submits the first n operations that are not done to the other context, but only while
-// that context makes progress: otherwise no claims would be left.
-func (r *race) submitApart(a uint64, n int) error {
-	if r.ops.At(n-1).a != 0 {
+// submitApart submits the first n operations that are not done to the engine's own context, but
+// only while that context makes progress: otherwise no claims would be left. apartDone is as in
+// submitNext.
+func (r *race) submitApart(apartDone uint64, n int) error {
+	if r.ops.At(n-1).inApart != 0 {
 		return nil
 	}
 	for i := range n {
 		o := r.ops.At(i)
-		if o.a != 0 {
+		if o.inApart != 0 {
 			continue
 		}
-		if r.submittedApart-a >= maxApart {
+		if r.submittedApart-apartDone >= maxApart {
 			break
 		}
 		put := r.kernel.Put
@@ -256,7 +259,7 @@ func (r *race) submitApart(a uint64, n int) error {
 			return err
 		}
 		r.submittedApart++
-		o.a = r.submittedApart
+		o.inApart = r.submittedApart
 	}
 	if r.submittedApart == r.markedApart {
 		return nil
@@ -271,12 +274,12 @@ func (r *race) submitApart(a uint64, n int) error {
 // submitQuick submits the first n operations that are not done to quick, in order.
 func (r *race) submitQuick(now time.Time, n int) {
 	for i := range n {
-		if o := r.ops.At(i); o.q == 0 {
+		if o := r.ops.At(i); o.inQuick == 0 {
 			if r.seen == r.submittedQuick {
 				r.moved = now
 			}
 			r.submittedQuick++
-			o.q = r.submittedQuick
+			o.inQuick = r.submittedQuick
 			r.toQuick <- o.Atomic // the channel can hold all operations that quick may have
 		}
 	}

@@ -93,7 +93,7 @@ type Consumer struct {
 // serving is the consumer's state of one ring.
 type serving struct {
 	ring    *queue.Ring
-	kept    []queue.Op // decoded operations that were taken from the ring and that canWait did not allow to start
+	kept    []queue.Op // operations that were read from the ring and not started: see drainRing
 	waits   int        // number of the ring's operations in Consumer.waiting
 	quiet   waits
 	fence   waits
@@ -105,16 +105,16 @@ type serving struct {
 type waiting struct {
 	op     queue.Op
 	state  progress
-	number uint64
+	number uint64 // its number in the count Consumer.enqueued
 }
 
 // progress says how much of an operation from a ring has been posted.
 type progress struct {
-	ring   *serving
-	fences uint64 // number of fences before it
-	record uint16 // number of its record in Consumer.replies; 0: none yet
-	part   part
-	bytes  []byte // copy of its bytes from a cell, if it had to wait
+	serving *serving // of its ring
+	fences  uint64   // number of fences before it
+	record  uint16   // number of its record in Consumer.replies; 0: none yet
+	part    part
+	bytes   []byte // copy of its bytes from a cell, if it had to wait
 }
 
 // part is the progress of a put or get that is posted in pieces.
@@ -305,7 +305,7 @@ func (c *Consumer) process(s *serving, ops []queue.Op, i int) {
 		return
 	}
 	c.flushMerge()
-	c.state = progress{ring: s, fences: c.fences}
+	c.state = progress{serving: s, fences: c.fences}
 	if op.Code == queue.CodePut && op.Want == 0 && !inCell {
 		c.merge = op
 		return
@@ -355,7 +355,7 @@ func (c *Consumer) start(op *queue.Op) {
 	c.enqueued++
 	c.copyFromCell(op, &c.state)
 	c.waiting = append(c.waiting, waiting{*op, c.state, c.enqueued})
-	c.beginWait(c.state.ring)
+	c.beginWait(c.state.serving)
 	c.perPE[op.PE]++
 }
 
@@ -380,7 +380,7 @@ func (c *Consumer) postWaiting() int {
 			continue
 		}
 		c.freeCopy(&w.state)
-		c.endWait(w.state.ring)
+		c.endWait(w.state.serving)
 		c.perPE[pe]--
 	}
 	return len(work) - len(c.waiting)

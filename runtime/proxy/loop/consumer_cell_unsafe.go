@@ -32,7 +32,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 		st = c.e.PutBytesSignal(pe, offset, source, op.Length, libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
 	}
 	if op.Want != 0 && (st == call.Done || st == call.Pending) {
-		w.ring.ring.Reply(op.Reply, 0, 0) // the bytes have been read
+		w.serving.ring.Reply(op.Reply, 0, 0) // the bytes have been read
 	}
 	return c.handleStatus(op, w, st)
 }
@@ -40,7 +40,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 // copyFromCell copies the bytes of an operation that has to wait out of its cell, if they are in
 // one, because the producer may soon reuse the cell.
 func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
-	if !mayUseCell(op) || !w.ring.ring.InCell(op.Local, op.Length) {
+	if !mayUseCell(op) || !w.serving.ring.InCell(op.Local, op.Length) {
 		return
 	}
 	if last := len(c.spares) - 1; last >= 0 {

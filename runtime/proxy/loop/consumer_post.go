@@ -20,7 +20,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
-	if mayUseCell(op) && (w.bytes != nil || w.ring.ring.InCell(op.Local, op.Length)) {
+	if mayUseCell(op) && (w.bytes != nil || w.serving.ring.InCell(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
 	pe, offset := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal)
@@ -87,7 +87,7 @@ func (c *Consumer) reportRefused(op *queue.Op, w *progress) {
 		c.replies.fail(w)
 		op.Want = 0
 	}
-	c.failOp(op, w.ring, c.e.Err())
+	c.failOp(op, w.serving, c.e.Err())
 }
 
 // postCopy posts a put or get, in pieces of at most the size that the engine accepts at once. The

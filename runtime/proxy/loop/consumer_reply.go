@@ -64,7 +64,7 @@ func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	if w.record == 0 {
 		w.record = a.unused[len(a.unused)-1] // a record is free: see replies
 		a.unused = a.unused[:len(a.unused)-1]
-		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
+		a.records[w.record] = record{ring: w.serving.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
 	i := a.idle[len(a.idle)-1]
 	a.idle = a.idle[:len(a.idle)-1]
