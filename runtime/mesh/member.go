@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// state is how far a member is.
+// state says whether a member can be used.
 type state uint8
 
 const (

@@ -45,8 +45,8 @@ type Options struct {
 	// Pick chooses among several NICs, of which the mesh uses the first; nil: the first of all.
 	Pick func([]ofi.NIC) ([]int, error)
 
-	// GPUs: regions may be GPU memory, of other members or, with GPU, of this one. The contexts
-	// then share one order.
+	// GPUs says that regions may be GPU memory: of other members or, if GPU is set, of this
+	// one. The contexts then share one order.
 	GPUs bool
 	// GPU is the GPU of this member; nil: it has none. The mesh closes it, also if Open fails.
 	GPU *GPU
@@ -54,8 +54,8 @@ type Options struct {
 	// Source submits operations without calls of the mesh; nil: none.
 	Source Source
 
-	// Log gets a line for each thing that goes wrong without an error of a call, and one that says
-	// how NICs reach GPU memory, or why none does; nil: none.
+	// Log gets a line for each failure that no call returns, and one that says how NICs reach GPU
+	// memory, or why none does; nil: nothing is logged.
 	Log   func(text string)
 	Chaos *chaos.Plan // faults of the network; nil: there are none
 	// Open opens the provider; nil: libfabric's. It is for tests.

@@ -19,8 +19,8 @@ import (
 //
 // A batch that could leave is held for a while, because more operations may come:
 //
-//   - a batch of signals that follow many writes, until some of those are complete. Before that the
-//     bytes before the signals cannot have arrived;
+//   - a batch of signals that follow many writes, until some of those writes are complete. Earlier
+//     the target could not apply the signals anyway, because their bytes have not arrived;
 //   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
 //     changed since the last check;
 //   - a batch of operations that lay in a ring together, until the proxy has posted all of those.

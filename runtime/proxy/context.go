@@ -6,9 +6,9 @@ import (
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
-// generations and queues. So a fence or quiet of one context does not read another, and the
-// target never keeps a message of one context because of an operation of another. Contexts share
-// the port: the provider, its tokens and buffers, and the lock.
+// generations and queues. So a fence or quiet of one context does not wait for operations of
+// another, and the target never holds back a message of one context because of an operation of
+// another. Contexts share the port: the provider, its tokens and buffers, and the lock.
 //
 // A message carries the number of its sender's context above the number of the PE. The target
 // handles it in its own context of that number, which it makes when the first message arrives, and

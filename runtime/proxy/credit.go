@@ -7,9 +7,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Credits bound the operations, bytes, unacknowledged messages and numbered writes under way, of
-// all PEs and to one of them. The bounds follow from the size of the job and from what a provider
-// granted. The engine counts, and refuses operations above a bound.
+// Credits bound the operations, bytes, unacknowledged messages and numbered writes that this PE has
+// under way, in all and to each PE. The bounds follow from the size of the job and from what a
+// provider granted. The engine counts, and refuses operations above a bound.
 
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
 // until that PE has acknowledged it. A PE that does not reply must not block the others. So a PE
@@ -24,8 +24,8 @@ const (
 	// operation beyond it, so that sizes above the limit pass.
 	maxBytes = 64 << 20
 	// messageWindow bounds the unacknowledged messages to one PE, in a job of few PEs; at half of
-	// it a flush requests a reply. 1024 messages are more than any path needs to be full: in 50 us
-	// they are 20 million a second. They are fewer than the queues of NICs hold.
+	// it a flush requests a reply. 1024 messages keep any path full: if a reply takes 50 us, they
+	// are 20 million messages a second. The queues of NICs hold more.
 	messageWindow = 1024
 	// allMessages bounds the unacknowledged messages of all PEs together at one PE. Messages that
 	// the PE has not received fill memory of its node; on a network without order, so do messages
@@ -35,10 +35,10 @@ const (
 	allMessages, leastMessages = 1 << 20, 16
 	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
-	// socket that the PE does not read: 20 MB of them in one. A PE may have maxUnread bytes, and
-	// one write more, on their way to another PE that has not acknowledged them. allUnread bounds
-	// those of all PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s
-	// has 1.2 MB under way in 100 us.
+	// socket that the PE does not read: up to 20 MB in one socket. A PE may have maxUnread bytes,
+	// and one write more, on their way to another PE that has not acknowledged them. allUnread
+	// bounds the bytes of all PEs together, and each PE may have at least leastUnread. A network of
+	// 100 Gb/s carries 1.2 MB in 100 us.
 	maxUnread, allUnread, leastUnread = 4 << 20, 256 << 20, 256 << 10
 )
 

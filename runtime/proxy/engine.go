@@ -191,9 +191,9 @@ func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() 
 // it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
-// CountNotifications sets, before the first operation, where the notification counters
-// of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
-// an addition of 1 to one of them is a put with a notification.
+// CountNotifications sets, before the first operation, where the notification counters of each PE
+// are: words of 8 bytes, the first at an offset, the same on all PEs. A put whose signal is an
+// addition of 1 to one of them is a put with a notification.
 func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
 	e.rma.Numbers.Counters = notificationCounters{Offset: offset, Count: uint32(counters)}
 }

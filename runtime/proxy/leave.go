@@ -7,10 +7,10 @@ import (
 )
 
 // A program may end without finalize, and its process with it. Messages that this process still has
-// would then be lost: those that it could not post yet, and those in a provider's queue. Bytes that
-// the kernel has are sent. So a PE whose program ends sends a flush, like a quiet, to each PE with
-// which it has exchanged messages; the flush says that the PE leaves. Its process serves the
-// network until all have replied, or have left, too.
+// would then be lost: those that it could not post yet, and those in a provider's queue. Only the
+// bytes in the kernel's sockets are still sent. So a PE whose program ends sends a flush, like a
+// quiet, to each PE with which it has exchanged messages; the flush says that the PE leaves. Its
+// process serves the network until all have replied, or have left, too.
 //
 // A PE that has left needs nothing from others, and no PE waits for its replies from then on:
 // neither quiets nor farewells do. So of two PEs that leave at the same time the first may be gone

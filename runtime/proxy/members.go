@@ -11,10 +11,10 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// An engine need not have a job around it. Its owner (runtime/mesh) then opens it for the largest
-// number of PEs that may ever come, connects it while it knows no PE but itself, and lets PEs join
-// and leave while others work. Such an engine has no heap. PEs register regions one by one
-// (mem.Regions), and owners send each other messages about them. A number that a PE has had is not
+// runtime/mesh uses engines without a job. It opens an engine for the largest number of PEs that
+// may ever come, connects it while it knows no PE but itself, and lets PEs join and leave while
+// others communicate. Such an engine has no heap. PEs register regions one by one (mem.Regions),
+// and the owners of engines send each other messages about them. A number that a PE has had is not
 // given to another one.
 
 // memberHooks are the functions of the owner of an engine without a job.

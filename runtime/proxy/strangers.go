@@ -8,8 +8,7 @@ import (
 // A message need not come from a PE of the job: the listener of a provider accepts connections from
 // any process that knows its address, and no process outside of the job may end the job. So the
 // engine drops a message that lacks the job's token or a PE's number, that is incomplete, or that
-// has arrived before. A message with the token is from a PE, and a mistake in it is a mistake of
-// the job.
+// has arrived before. A message with the token is from a PE, so an error in it ends the job.
 
 // ReportTo sets the function that gets reports of dropped messages: of the first one, and then each
 // time that their number has doubled. f is called with the lock held, and must not call the engine.

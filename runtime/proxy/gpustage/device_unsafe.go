@@ -4,9 +4,9 @@ package gpustage
 // It owns four streams and some pinned memory for each engine. The engine decides about copies and
 // their order. The caller chooses the driver.
 //
-// Nothing here starts a kernel, unless Kernels are given for atomic operations, and nothing between
-// NewMemory and Close waits for the GPU. One thread at a time calls the methods, and another may
-// call them next.
+// Nothing here starts a kernel, unless NewMemory gets Kernels for atomic operations, and nothing
+// between NewMemory and Close waits for the GPU. One thread at a time calls the methods, and
+// another may call them next.
 //
 // Memory order: a mark is a store of its stream to pinned memory, after a barrier of the stream. A
 // thread that reads it with acquire order sees the bytes that were copied before. If a driver has

@@ -23,8 +23,8 @@ type Config struct {
 	Chunk  uint64       // bytes of one chunk; 0: 1 MiB
 	Chunks int          // number of chunks for incoming bytes, and of those for outgoing bytes; 0: the constant Chunks
 	Lock   *AtomicsLock // nil: atomic operations that Memory.Atomic cannot do are refused
-	// Grace is how long messages of a PE are held back after bytes of it could not be read; 0: the
-	// constant grace.
+	// Grace is how long messages of a PE are held back after the bytes of one of its puts could not
+	// be read; 0: the constant grace.
 	Grace time.Duration
 }
 

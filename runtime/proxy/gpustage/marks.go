@@ -2,7 +2,7 @@ package gpustage
 
 import "libshmem/runtime/proxy/gpustage/stream"
 
-// Marks are marks of all streams.
+// Marks has a mark of each stream. A mark is a point in a stream that the CPU can see it pass.
 type Marks [stream.Streams]uint64
 
 // Marks returns the marks that are, or will be, after all work that the streams have now.

@@ -50,7 +50,7 @@ type pullBytes struct {
 	Get    uint32      // the get that they belong to; 0: a put
 }
 
-// pullPiece is the destination of the bytes of one put, in a pull with those of several.
+// pullPiece is the destination of one put's bytes, in a pull that reads the bytes of several puts.
 type pullPiece struct {
 	Dest unsafe.Pointer
 	In   uint64 // their offset in the bytes to read

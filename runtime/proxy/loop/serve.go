@@ -21,9 +21,9 @@ const (
 	// us, so that is 1 % of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
-	// late is the shortest time off its processor for which the proxy is late: a kernel that waits
-	// for the proxy waits as long. Other processes of the machine use a processor for that long now
-	// and then.
+	// late is the shortest time off its processor that is reported: a GPU kernel that waits for the
+	// proxy waits as long. Other processes of the machine use a processor for that long now and
+	// then, so one such time is no warning yet.
 	late = time.Millisecond
 	// The proxy warns when it was off its processor for lateMuch once, or lateOften times within
 	// lateEvery, and at most once in lateEvery.
@@ -32,8 +32,8 @@ const (
 	lateEvery = 10 * time.Second
 )
 
-// LateError reports that the kernel took the processor from a proxy for a while, so that operations
-// of GPU kernels had to wait.
+// LateError reports that the operating system took the processor from a proxy for a while, so that
+// operations of GPU kernels had to wait.
 type LateError struct {
 	Gap   time.Duration
 	Times int  // number of times so far

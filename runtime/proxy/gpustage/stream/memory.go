@@ -29,7 +29,7 @@ type Copy struct {
 // while kernels occupy the whole GPU. Its methods are called with the engine's lock held, from one
 // thread after another, and none of them waits for the GPU. Each engine has a Memory of its own.
 //
-// Its addresses of main memory are in blocks from Pin.
+// The addresses of main memory that its methods get are in blocks from Pin.
 type Memory interface {
 	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot touch. It is
 	// called for every local buffer: a freed address may be another kind of memory the next time.
