@@ -174,7 +174,8 @@ func (m *Mesh) noteMisuse(pe libshmem.PE, reason string) {
 }
 
 // setAbsent records that a member is gone, and why: its requests under way, and messages that wait
-// for it, end with that error.
+// for it, end with that error. serve completes the requests when the network has finished with
+// their memory.
 func (m *Mesh) setAbsent(p *member, why error) {
 	if p.state == absent {
 		return

@@ -111,7 +111,7 @@ func (m *Mesh) start(name string, kind operationKind, context int, at *Remote, b
 		return nil, err
 	}
 	req := m.newRequest(p, name, at.String())
-	parts := 0
+	parts := 0 // operations of the engine: each operation is cut into parts of at most maxPart bytes
 	for _, o := range all {
 		o.req = req
 		parts += int(max(1, (o.n+m.maxPart-1)/m.maxPart))

@@ -67,15 +67,15 @@ type Work struct {
 // String formats the work as a part of a sentence, such as "3 operations with 4096 bytes on GPU
 // memory, the oldest for a put to PE 1".
 func (u *Work) String() string {
-	of := ""
+	withBytes := ""
 	if u.Bytes > 0 {
-		of = fmt.Sprintf(" with %d bytes", u.Bytes)
+		withBytes = fmt.Sprintf(" with %d bytes", u.Bytes)
 	}
 	operations := "operations"
 	if u.Ops == 1 {
 		operations = "operation"
 	}
-	text := fmt.Sprintf("%d %s%s on GPU memory", u.Ops, operations, of)
+	text := fmt.Sprintf("%d %s%s on GPU memory", u.Ops, operations, withBytes)
 	if u.For != "" {
 		text += ", the oldest " + u.For
 	}

@@ -73,8 +73,8 @@ func (m *Messages) Bytes() int {
 // Has reports whether message seq of a PE is stored.
 func (m *Messages) Has(from, seq uint32) bool { return *m.find(from, seq) != none }
 
-// find returns the link to a message's first block in its hash chain: the head of the chain, or the
-// member other of the message before it. It points to none if the message is not stored.
+// find returns the link to a message's first block in its hash chain: the head of the chain, or
+// nextInChain of the message before it. It points to none if the message is not stored.
 func (m *Messages) find(from, seq uint32) *uint32 {
 	at := m.head(from, seq)
 	for *at != none {

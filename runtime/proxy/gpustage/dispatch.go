@@ -172,7 +172,7 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 	if !ok {
 		return
 	}
-	s.heaps.Flush()
+	s.heaps.Flush() // the signals may follow bytes that a NIC has written
 	s.pulls.Put(pullBytes{
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Pieces: s.pieces, Desc: s.gets.desc,
 		GPU: s.segment.NamesGPU(h.Offset), Token: h.Token,

@@ -178,7 +178,7 @@ func (c *Consumer) Drain() int {
 		c.epochFor = c.fences
 	}
 	if did == 0 {
-		c.skipC = 0
+		c.skipC = 0 // nothing is left for Go, so C may serve the rings again at once
 	}
 	return did + c.order.advance(c)
 }

@@ -52,6 +52,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodeAMO:
 		return c.handleStatus(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
+	// What is left is CodeAMOWide, an atomic operation for whose reply a producer may wait.
 	r := c.replies.request(op, w)
 	if r == nil && op.Want != 0 {
 		return false
