@@ -29,6 +29,7 @@ func NewHost(count, n, npes int) (*Host, error) {
 	if err := checkSize(n); err != nil {
 		return nil, err
 	}
+	// part reserves bytes of the mapping that is made below, and returns their offset in it.
 	var size uintptr
 	part := func(bytes uintptr) uintptr {
 		at := size

@@ -74,10 +74,10 @@ func OpenGPU() (g *GPU, err error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := dev.OwnContext("the proxy of a mesh")
+	ownContext, err := dev.OwnContext("the proxy of a mesh")
 	if err == nil {
 		var memory *gpustage.Memory
-		if memory, err = gpustage.NewMemory(own, nil, nil); err == nil {
+		if memory, err = gpustage.NewMemory(ownContext, nil, nil); err == nil {
 			return &GPU{Memory: memory, Release: dev.Close, NICs: dev.For("the proxy of a mesh"), PCI: dev.Facts().PCI}, nil
 		}
 	}

@@ -225,9 +225,9 @@ func (m *Mesh) end() error {
 	return errors.Join(m.e.Close(), m.gpu.release(), unix.Munmap(m.segment))
 }
 
-// connect prepares the engine for other members, whose addresses Add passes to it later: it sets
-// the keys of connections, connects the engine to itself, opens the contexts, and makes the blob of
-// Address.
+// connect prepares the engine for other members, whose addresses Add passes to it later. It derives
+// from the secret the number that messages of the mesh carry and, over sockets, the key of their
+// seals. It connects the engine to itself, opens the contexts, and makes the blob of Address.
 func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	if caps := m.e.Caps(); caps.LocalMR {
 		m.keepRegistered()

@@ -56,8 +56,8 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 }
 
 // Change performs a message that changes main memory: an atomic operation, the store of an element,
-// or a put, with a signal or without. It returns false if the message is refused; then it has
-// called Fatal, or counted a malformed message, and no memory has changed.
+// or a put, with a signal or without. It returns false if the message is refused; then the Checker
+// has reported the error, with Fatal or Misuse, and no memory has changed.
 func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:

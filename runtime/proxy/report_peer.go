@@ -86,29 +86,29 @@ func (e *Report) Silent(pe libshmem.PE) bool {
 // it returns "" if the PE replies and no operation waits for it.
 func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 	p := &e.peers[pe]
-	var what []string
+	var clauses []string
 	if d, waits := e.silence(pe); waits {
-		what = append(what, fmt.Sprintf("has not answered for %.1f s", d.Seconds()))
+		clauses = append(clauses, fmt.Sprintf("has not answered for %.1f s", d.Seconds()))
 	}
 	full := e.noRoom(pe)
 	switch {
 	case !full:
 	case p.Sent == 0 && p.Received == 0:
-		what = append(what, "was never reached (the provider has no room for a first message to it)")
+		clauses = append(clauses, "was never reached (the provider has no room for a first message to it)")
 	default:
-		what = append(what, "cannot be asked (the provider has no room for a message to it)")
+		clauses = append(clauses, "cannot be asked (the provider has no room for a message to it)")
 	}
 	var tokens, bytes uint64
 	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
 	})
 	if tokens > 0 || always {
-		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
+		clauses = append(clauses, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
 	}
-	if len(what) == 0 {
+	if len(clauses) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
+	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(clauses, ", "),
 		p.Sent, p.Received, p.Acked, p.Charged, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 

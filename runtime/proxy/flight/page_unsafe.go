@@ -32,15 +32,15 @@ func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 		return nil, nil
 	}
 	const counted = int64(unsafe.Offsetof(layout.Peer{}.Recorded))
-	of, err := p.read(ring, p.peers+int64(pe)*int64(unsafe.Sizeof(layout.Peer{}))+counted)
+	ofPE, err := p.read(ring, p.peers+int64(pe)*int64(unsafe.Sizeof(layout.Peer{}))+counted)
 	if err != nil {
 		return nil, err
 	}
-	own, err := p.read(ownRing, p.counts)
+	ofThread, err := p.read(ownRing, p.counts)
 	if err != nil {
 		return nil, err
 	}
-	return mergeByTime(of, own), nil
+	return mergeByTime(ofPE, ofThread), nil
 }
 
 // read lists the events of ring n. The count of its events is at the offset counted of the page. It

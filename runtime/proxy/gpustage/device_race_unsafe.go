@@ -104,7 +104,7 @@ const (
 
 // newRace makes a race (which lets each atomic operation be done in whichever of two contexts can
 // do it) between the stream `apart` of the engine's own context and a new stream in the program's
-// context, `in`. It starts each kernel once in the new stream, which loads the kernel.
+// context, `program`. It starts each kernel once in the new stream, which loads the kernel.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, program Quick) (_ *race, err error) {
 	r := &race{stallTimeout: stallTimeout, program: program, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, maxQuick), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
@@ -119,8 +119,8 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, program Quick) (_ *
 	}
 	r.block, r.marks = block, (*[2]uint64)(block)
 	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
-	// It is allocated in the program's context, which has such memory already: the first block of
-	// the other context would take 2 MiB more.
+	// The claims are allocated in the program's context, which has such memory already: the first
+	// block of the other context would take 2 MiB more.
 	if r.claims, err = program.Dev.Alloc(claimBytes); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, program Quick) (_ *
 }
 
 // warmUp clears the claims, and runs an operation of each width in the stream quick, because the
-// driver loads a kernel at its first launch. The stream apart has done that already (Memory.warm).
+// driver loads a kernel at its first launch. Memory.warmUp has done that for the stream apart.
 func (r *race) warmUp() error {
 	zeros := unsafe.Add(r.block, 64)
 	for i := range gpu.Address(raceClaims) {

@@ -26,16 +26,16 @@ func (p *pulls) Drop(pe libshmem.PE) {
 			q.lost = true
 		}
 	}
-	still := p.waiting[:0]
+	kept := p.waiting[:0]
 	for _, q := range p.waiting {
 		if q.PE != pe {
-			still = append(still, q)
+			kept = append(kept, q)
 		} else if !q.lost && q.Get != 0 { // the pulls of puts are in peer.pulls, too
 			p.forget(q)
 		}
 	}
-	clear(p.waiting[len(still):])
-	p.waiting = still
+	clear(p.waiting[len(kept):])
+	p.waiting = kept
 	peer := &p.from[pe]
 	for peer.pulls.Len() > 0 {
 		switch q := peer.pulls.Pop(); {

@@ -98,10 +98,10 @@ func (s *Set) flushCopies(t *track) {
 		return
 	}
 	t.pack()
-	now := s.driverCall.Load()
+	before := s.driverCall.Load()
 	s.driverCall.Store(t.purpose)
 	s.FailOn(s.memory.Copy(t.stream, t.copies))
-	s.driverCall.Store(now)
+	s.driverCall.Store(before)
 	clear(t.copies)
 	t.copies, t.held = t.copies[:0], 0
 }
