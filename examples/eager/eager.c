@@ -1,12 +1,13 @@
 /*
  * eager.c: tokens of a mixture of experts, as eager transfers: each PE is an expert, sends its
- * tokens to the experts that a gate has chosen, receives its own, and sends them back scaled.
- * A token is worked on as soon as it is there, whatever the others do.
+ * tokens to the experts that a gate has chosen, doubles the tokens that it receives, and sends them
+ * back. An expert waits for one token at a time, and never until all tokens of a round have come.
  *
  * usage: eager [tokens [rounds [tile]]]
  *
- * tile: 4096, 128, 8, 1 for a notification, 0 for a put with a signal; without it the best that all
- * routes keep.
+ * tile: bytes that a path delivers in ascending order, with a signal last: 4096, 128 or 8. 1 sends
+ * each token with a notification, 0 as a put with a signal. By default the library selects the best
+ * that the paths between all PEs allow (SHMEMX_EAGER_BEST).
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <shmem.h>
@@ -18,11 +19,11 @@
 #include <time.h>
 
 enum {
-    VALUES = 1792,
-    SHARE = 4
-}; /* floats of a token, 7 KiB; experts are SHARE PEs apart at most */
+    VALUES = 1792, /* floats of a token: 7 KiB */
+    SHARE = 4      /* experts of a PE's tokens: the PE itself and the next three */
+};
 
-static int me, n, tokens;
+static int me, n, tokens; /* this PE, the number of PEs, and the tokens of each PE */
 
 static double seconds(void)
 {
@@ -31,7 +32,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The gate: the expert of a token in a round, which both sides can compute. */
+/* The gate: the expert of a token of pe in a round. The expert computes it, too, and so knows which
+ * tokens come to it. */
 static int expert_of(int pe, int token, int round)
 {
     return (pe + (token * 7 + round) % SHARE) % n;
@@ -42,19 +44,20 @@ static float value_of(int pe, int token, int round, int i)
     return (float)((pe * 31 + token * 17 + round * 5 + i) % 1000);
 }
 
-/* Slots: there is one for each token of each PE, on the way to the expert and on the way back. */
+/* The slot at every expert for a token of pe. On the way back the slot has the token's number. */
 static uint32_t slot_of(int pe, int token)
 {
     return (uint32_t)(pe * tokens + token);
 }
 
-static void make(const char *what, shmemx_eager_t *e, size_t count, int tile)
+/* Allocates count slots on each PE; direction is for the error. All PEs make the call. */
+static void create_slots(const char *direction, shmemx_eager_t *e, size_t count, int tile)
 {
     int rc = shmemx_eager_create(VALUES * sizeof(float), count, tile, e);
     if (rc == 0)
         return;
     if (me == 0)
-        fprintf(stderr, "eager: the slots for tokens %s: %s\n", what,
+        fprintf(stderr, "eager: the slots for tokens %s: %s\n", direction,
                 rc == 1 ? "a route does not keep tiles of this size" : "the heap has no room");
     shmem_global_exit(1);
 }
@@ -75,13 +78,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "eager: PE %d: read the arguments: positive numbers are expected\n", me);
         shmem_global_exit(1);
     }
-    /* An epoch counts the tokens of a slot, and a token of a PE may come to any expert. */
+    /* The epoch of a send is how many tokens have used the slot, this one included. epochs has the
+     * count of each slot here, sent that of this PE's slots at each expert. */
     uint32_t *epochs = calloc((size_t)n * (size_t)tokens, sizeof *epochs);
     uint32_t *sent = calloc((size_t)n * (size_t)tokens, sizeof *sent);
     if (epochs == NULL || sent == NULL)
         shmem_global_exit(1);
-    make("to experts", &out, (size_t)n * (size_t)tokens, tile);
-    make("back", &back, (size_t)tokens, tile);
+    create_slots("to experts", &out, (size_t)n * (size_t)tokens, tile);
+    create_slots("back", &back, (size_t)tokens, tile);
 
     shmem_barrier_all();
     double start = seconds();
@@ -92,7 +96,7 @@ int main(int argc, char **argv)
                 values[i] = value_of(me, t, round, i);
             shmemx_eager_send(&out, slot_of(me, t), values, ++sent[expert * tokens + t], expert);
         }
-        for (int pe = 0; pe < n; pe++) /* the part of the expert */
+        for (int pe = 0; pe < n; pe++) /* as an expert: double the tokens of all PEs */
             for (int t = 0; t < tokens; t++) {
                 if (expert_of(pe, t, round) != me)
                     continue;
@@ -107,7 +111,8 @@ int main(int argc, char **argv)
             for (int i = 0; i < VALUES; i++)
                 wrong += values[i] != 2 * value_of(me, t, round, i);
         }
-        /* A PE that has all of its tokens back knows that its slots at the experts are free. */
+        /* All tokens are back, so the experts have read them, and the next round may reuse their
+         * slots. */
     }
     double took = seconds() - start;
     shmem_barrier_all();

@@ -31,7 +31,7 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
-/* The i-th random number of a PE, which selects a word and is combined with it. */
+/* The i-th random number of a PE, by SplitMix64: it selects a word and is combined with it. */
 static uint64_t number(int pe, uint64_t i)
 {
     uint64_t x = ((uint64_t)pe << 40) + i + 0x9E3779B97F4A7C15u;
@@ -40,7 +40,8 @@ static uint64_t number(int pe, uint64_t i)
     return x ^ x >> 31;
 }
 
-/* The word of the table, counted over all PEs. */
+/* The index of the word that x selects, counted over the tables of all PEs, which have words words
+ * each. */
 static uint64_t word_of(uint64_t x, uint64_t words)
 {
     return (x >> 16) % (words * (uint64_t)n);
@@ -55,7 +56,8 @@ static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise)
     return value;
 }
 
-/* Applies all updates of all PEs that reach this PE's words, one after the other. */
+/* Returns how many words of this PE's table differ from what a serial run makes of them: this PE
+ * alone applies the updates of all PEs that fall on its words. */
 static uint64_t differences(const uint64_t *table, uint64_t words, uint64_t updates)
 {
     uint64_t *serial = malloc(words * sizeof *serial), wrong = 0;
@@ -67,7 +69,7 @@ static uint64_t differences(const uint64_t *table, uint64_t words, uint64_t upda
     for (int pe = 0; pe < n; pe++)
         for (uint64_t i = 0; i < updates; i++) {
             uint64_t x = number(pe, i), at = word_of(x, words);
-            if (at - first < words)
+            if (at - first < words) /* unsigned: words of earlier PEs wrap around */
                 serial[at - first] ^= x;
         }
     for (uint64_t i = 0; i < words; i++)
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
     uint64_t words = argument(argc, argv, 1, 1 << 20);
     uint64_t updates = argument(argc, argv, 2, 4 * words);
     uint64_t *table = shmem_malloc(words * sizeof *table);
-    uint64_t *wrong = shmem_malloc(2 * sizeof *wrong);
+    uint64_t *wrong = shmem_malloc(2 * sizeof *wrong); /* of this PE, and the sum over all PEs */
     if (table == NULL || wrong == NULL)
         fail("allocate the table: the heap is full", "raise SHMEM_SYMMETRIC_SIZE");
     for (uint64_t i = 0; i < words; i++)

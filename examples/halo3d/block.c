@@ -5,12 +5,13 @@
 
 #include <stdbool.h>
 
+/* The first of `all` points that belongs to part i, when they are divided evenly into parts. */
 static size_t part(size_t all, int parts, int i)
 {
     return all * (size_t)i / (size_t)parts;
 }
 
-/* The largest divisor of n whose power does not exceed it. */
+/* The largest divisor d of n with d^power <= n. */
 static int root(int n, int power)
 {
     int best = 1;
@@ -39,7 +40,7 @@ struct block block_of(const size_t *box, int n, int pe)
         b.first[axis] = part(box[axis], parts, b.place[axis]);
         b.size[axis] = part(box[axis], parts, b.place[axis] + 1) - b.first[axis];
         b.pitch[axis] = pitch;
-        pitch *= (box[axis] + (size_t)parts - 1) / (size_t)parts + 2;
+        pitch *= (box[axis] + (size_t)parts - 1) / (size_t)parts + 2; /* the largest block's */
     }
     return b;
 }
@@ -66,11 +67,12 @@ int neighbour(const struct block *b, int axis, int up)
 
 double initial(const size_t *box, size_t x, size_t y, size_t z)
 {
+    /* A hot corner, and small differences elsewhere, so that a point at a wrong place shows. */
     size_t corner = x < box[X] / 2 && y < box[Y] / 3 && z < box[Z] / 4;
     return (double)(100 * corner + (7 * x + 5 * y + 3 * z) % 11);
 }
 
-/* The surface of the box keeps its values. */
+/* Reports whether a point of the block is on the surface of the box, where values never change. */
 static bool surface(const struct block *b, size_t x, size_t y, size_t z)
 {
     const size_t at[AXES] = {x, y, z};

@@ -46,8 +46,8 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
-/* The layer that goes to a neighbour, and its place there: the other side of the neighbour's
- * block, whose size along the axis may differ. */
+/* The layer of this block that goes to a neighbour (*from), and its place there (*to): the border
+ * on the opposite side of the neighbour's block, whose size along the axis may differ. */
 static void layers(int axis, int up, size_t *from, size_t *to)
 {
     int pe = neighbour(&block, axis, up);
@@ -61,10 +61,11 @@ static void put_face(shmem_ctx_t ctx, double *plate, int axis, int up, size_t be
     int pe = neighbour(&block, axis, up);
     size_t from, to, rows = end - begin, row = block.pitch[Y];
     layers(axis, up, &from, &to);
-    if (axis == Z) /* rows side by side are one piece, with the borders between them */
+    if (axis == Z) /* adjacent rows are one piece, together with the border points between them */
         shmem_ctx_double_put_nbi(ctx, plate + point(&block, 0, begin, to),
                                  plate + point(&block, 0, begin, from), rows * row, pe);
-    if (axis == Y && (up ? end == block.size[Y] + 1 : begin == 1)) /* a row of each layer */
+    /* A row of each layer, by the thread whose rows include it. */
+    if (axis == Y && (up ? end == block.size[Y] + 1 : begin == 1))
         for (size_t z = 1; z <= block.size[Z]; z++)
             shmem_ctx_double_put_nbi(ctx, plate + point(&block, 1, to, z),
                                      plate + point(&block, 1, from, z), block.size[X], pe);
@@ -75,7 +76,10 @@ static void put_face(shmem_ctx_t ctx, double *plate, int axis, int up, size_t be
                                   (ptrdiff_t)row, rows, pe);
 }
 
-static void exchange(shmem_ctx_t ctx, double *plate, size_t begin, size_t end, uint64_t turn)
+/* Puts this thread's share of all faces, announces it, and waits until all threads of the
+ * neighbours have put theirs. number counts steps from 1. Side 2 * axis + up of a block
+ * touches side 2 * axis + 1 - up of its neighbour. */
+static void exchange(shmem_ctx_t ctx, double *plate, size_t begin, size_t end, uint64_t number)
 {
     for (int side = 0; side < 2 * AXES; side++)
         if (neighbour(&block, side / 2, side % 2) >= 0)
@@ -87,15 +91,16 @@ static void exchange(shmem_ctx_t ctx, double *plate, size_t begin, size_t end, u
                                         neighbour(&block, side / 2, side % 2));
     for (int side = 0; side < 2 * AXES; side++)
         if (neighbour(&block, side / 2, side % 2) >= 0)
-            shmem_uint64_wait_until(shares + side, SHMEM_CMP_GE, turn * threads);
+            shmem_uint64_wait_until(shares + side, SHMEM_CMP_GE, number * threads);
 }
 
+/* A thread; arg is its number, from 0. */
 static void *work(void *arg)
 {
     unsigned long id = (unsigned long)(uintptr_t)arg;
     size_t begin = 1 + block.size[Y] * id / threads, end = 1 + block.size[Y] * (id + 1) / threads;
     shmem_ctx_t ctx;
-    /* A library need not have more contexts than the default one, which works as well. */
+    /* An OpenSHMEM library may fail to create a context. The default one gives the same result. */
     if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0)
         ctx = SHMEM_CTX_DEFAULT;
     for (unsigned long i = 0; i < steps; i++) {
@@ -110,6 +115,7 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* The whole box after all steps, computed by this PE alone. The caller frees it. */
 static double *whole(const size_t *box)
 {
     struct block b = block_of(box, 1, 0);
@@ -163,6 +169,7 @@ static unsigned long argument(int argc, char **argv, int i, unsigned long otherw
     return value;
 }
 
+/* All steps, with this thread as the first of the threads. */
 static void run(void)
 {
     pthread_t others[MAX_THREADS];

@@ -48,11 +48,13 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
+/* The first of `all` points that belongs to part i, when they are divided evenly into parts. */
 static size_t part(size_t all, int parts, int i)
 {
     return all * (size_t)i / (size_t)parts;
 }
 
+/* Sets grid. It has as many rows of PEs as the largest divisor of n that is at most its root. */
 static void divide(size_t width, size_t height)
 {
     for (grid.down = 1; (grid.down + 1) * (grid.down + 1) <= n; grid.down++)
@@ -73,7 +75,7 @@ static void divide(size_t width, size_t height)
     grid.stride = (width + (size_t)grid.across - 1) / (size_t)grid.across + 2;
 }
 
-/* The rows that a block needs on the PE with most of them, border included. */
+/* The rows of the largest block, border included: all PEs allocate as many. */
 static size_t rows(void)
 {
     return (grid.height + (size_t)grid.down - 1) / (size_t)grid.down + 2;
@@ -87,12 +89,14 @@ static double initial(size_t x, size_t y, size_t width, size_t height)
     return dx * dx + dy * dy < 0.03 ? 100 : y == 0 ? 50 : 0;
 }
 
-/* One step of one point; the border of the plate keeps its values. */
+/* The value of a point after one step. stride is the distance of its neighbours above and below. */
 static double step(const double *at, size_t stride)
 {
     return at[0] + 0.2 * (at[-(ptrdiff_t)stride] + at[stride] + at[-1] + at[1] - 4 * at[0]);
 }
 
+/* Computes one step of a block of wide x high points, whose first point is at (left, top) of the
+ * plate. The edge of the plate keeps its values. */
 static void step_rows(double *to, const double *from, size_t stride, size_t left, size_t top,
                       size_t wide, size_t high)
 {
@@ -113,8 +117,10 @@ static int neighbour(int side)
 }
 
 /* Writes this block's edges into the borders of the neighbours, and waits for theirs. A border
- * begins where the neighbour's own part ends, so its place depends on the neighbour's size. */
-static void exchange(double *plate, uint64_t *signals, uint64_t turn)
+ * begins where the neighbour's own part ends, so its place depends on the neighbour's size: up_high
+ * and left_wide. number counts steps from 1. Signals only grow, so a neighbour that is
+ * a step ahead does no harm. */
+static void exchange(double *plate, uint64_t *signals, uint64_t number)
 {
     size_t s = grid.stride, up_high = 0, left_wide = 0;
     if (grid.y > 0)
@@ -125,26 +131,27 @@ static void exchange(double *plate, uint64_t *signals, uint64_t turn)
         right = neighbour(RIGHT);
     if (up >= 0)
         shmem_double_put_signal(plate + (up_high + 1) * s + 1, plate + s + 1, grid.wide,
-                                signals + DOWN, turn, SHMEM_SIGNAL_SET, up);
+                                signals + DOWN, number, SHMEM_SIGNAL_SET, up);
     if (down >= 0)
-        shmem_double_put_signal(plate + 1, plate + grid.high * s + 1, grid.wide, signals + UP, turn,
-                                SHMEM_SIGNAL_SET, down);
-    ptrdiff_t by = (ptrdiff_t)s;
+        shmem_double_put_signal(plate + 1, plate + grid.high * s + 1, grid.wide, signals + UP,
+                                number, SHMEM_SIGNAL_SET, down);
+    ptrdiff_t stride = (ptrdiff_t)s;
     if (left >= 0)
-        shmem_double_iput(plate + s + left_wide + 1, plate + s + 1, by, by, grid.high, left);
+        shmem_double_iput(plate + s + left_wide + 1, plate + s + 1, stride, stride, grid.high,
+                          left);
     if (right >= 0)
-        shmem_double_iput(plate + s, plate + s + grid.wide, by, by, grid.high, right);
-    shmem_fence();
+        shmem_double_iput(plate + s, plate + s + grid.wide, stride, stride, grid.high, right);
+    shmem_fence(); /* a column arrives before the signal that announces it */
     if (left >= 0)
-        shmem_uint64_p(signals + RIGHT, turn, left);
+        shmem_uint64_p(signals + RIGHT, number, left);
     if (right >= 0)
-        shmem_uint64_p(signals + LEFT, turn, right);
+        shmem_uint64_p(signals + LEFT, number, right);
     for (int side = 0; side < SIDES; side++)
         if (neighbour(side) >= 0)
-            shmem_uint64_wait_until(signals + side, SHMEM_CMP_GE, turn);
+            shmem_uint64_wait_until(signals + side, SHMEM_CMP_GE, number);
 }
 
-/* The whole plate, by PE 0 alone. */
+/* The whole plate after all steps, computed by PE 0 alone, with a border of one point around it. */
 static double *serial(unsigned long steps)
 {
     size_t s = grid.width + 2, all = s * (grid.height + 2);
@@ -164,7 +171,8 @@ static double *serial(unsigned long steps)
     return from;
 }
 
-/* Fetches every block; plate is the symmetric one that holds the result. */
+/* Fetches the blocks of all PEs into one array without borders, which the caller frees. plate is
+ * the symmetric array with the result. */
 static double *gather(const double *plate)
 {
     double *all = malloc(grid.width * grid.height * sizeof *all);

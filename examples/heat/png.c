@@ -35,7 +35,7 @@ static void put_32(struct out *o, uint32_t x)
     put(o, (uint8_t[]){(uint8_t)(x >> 24), (uint8_t)(x >> 16), (uint8_t)(x >> 8), (uint8_t)x}, 4);
 }
 
-/* The sum of a chunk covers its type and its data, not its length. */
+/* Begins a chunk with n bytes of data. Its CRC covers the type and the data, not the length. */
 static void begin_chunk(struct out *o, const char *type, size_t n)
 {
     put_32(o, (uint32_t)n);
@@ -56,9 +56,12 @@ static void colour(double value, double most, uint8_t *rgb)
         rgb[i] = (uint8_t)(v <= i ? 0 : v >= i + 1 ? 255 : 255 * (v - i));
 }
 
+/* The n bytes of raw as stored blocks of deflate, and the Adler-32 sum that zlib's format puts
+ * behind them. A block begins with five bytes: whether it is the last, its length, and the length
+ * with all bits inverted. */
 static void put_pixels(struct out *o, const uint8_t *raw, size_t n)
 {
-    uint32_t a = 1, b = 0;
+    uint32_t a = 1, b = 0; /* Adler-32: two sums modulo 65521 */
     for (size_t at = 0; at < n; at += STORED) {
         size_t m = n - at < STORED ? n - at : STORED;
         put(o,
@@ -94,7 +97,7 @@ bool write_png(const char *name, const double *values, size_t width, size_t heig
     put(&o, "\x08\x02\0\0\0", 5); /* 8 bits each of red, green and blue */
     end_chunk(&o);
     begin_chunk(&o, "IDAT", 2 + 5 * blocks + n + 4);
-    put(&o, "\x78\x01", 2);
+    put(&o, "\x78\x01", 2); /* zlib's header: deflate with a window of 32 KiB, fastest level */
     put_pixels(&o, raw, n);
     end_chunk(&o);
     begin_chunk(&o, "IEND", 0);

@@ -4,7 +4,8 @@
  *
  *   offset file type words(hex) word id ... pointers (symbol offset type where) ... | gloss
  *
- * The offset is that of the line in its file, and with the type names a synset.
+ * The offset is the line's position in its file in bytes. Pointers name the target synset by its
+ * offset and its type, which selects the file.
  */
 #define _POSIX_C_SOURCE 200809L /* getline, strdup, strtok_r */
 
@@ -19,7 +20,8 @@ enum { FILES = 4, PATH = 4096 };
 
 static const char *const names[FILES] = {"noun", "verb", "adj", "adv"};
 
-/* The file of a type; satellites of adjectives are in that of adjectives. */
+/* The file with the synsets of a type, or -1. Satellite adjectives (s) are in the file of
+ * adjectives. */
 static int file_of(char type)
 {
     switch (type) {
@@ -49,7 +51,7 @@ static void *larger(void *p, size_t count, size_t size)
 {
     void *q = realloc(p, count * size);
     if (q == NULL)
-        abort(); /* a few megabytes */
+        abort(); /* the whole graph has a few megabytes */
     return q;
 }
 
@@ -76,17 +78,18 @@ static void add_node(struct builder *b, unsigned long offset, const char *word)
     b->offset[g->nodes++] = (uint32_t)offset;
 }
 
-/* One line; false: it does not follow the format. */
+/* Adds the synset of a line as a node, and its pointers as edges. false: the line does not follow
+ * the format. */
 static bool add_line(struct builder *b, char *line)
 {
     char *rest = NULL, *field = strtok_r(line, " ", &rest), *first = NULL;
     if (field == NULL)
         return false;
     unsigned long offset = strtoul(field, NULL, 10);
-    for (int skip = 0; skip < 3; skip++)
+    for (int skip = 0; skip < 3; skip++) /* file, type, number of words */
         if ((field = strtok_r(NULL, " ", &rest)) == NULL)
             return false;
-    for (unsigned long i = 2 * strtoul(field, NULL, 16); i > 0; i--) {
+    for (unsigned long i = 2 * strtoul(field, NULL, 16); i > 0; i--) { /* word and id */
         if ((field = strtok_r(NULL, " ", &rest)) == NULL)
             return false;
         first = first == NULL ? field : first;
@@ -105,6 +108,7 @@ static bool add_line(struct builder *b, char *line)
     return true;
 }
 
+/* Adds all synsets of a file. Returns NULL, or the cause and the remedy. */
 static const char *add_file(struct builder *b, const char *folder, const char *name)
 {
     char path[PATH], *line = NULL;
@@ -123,7 +127,8 @@ static const char *add_file(struct builder *b, const char *folder, const char *n
     return good ? NULL : "read WordNet: a line is not as its format says (install it anew)";
 }
 
-/* Gives each edge the number of its node. */
+/* Sets the target of each edge: the node at the offset that the pointer names, by a binary search
+ * in the nodes of its file. false: there is no such node. */
 static bool resolve(struct builder *b)
 {
     struct graph *g = b->g;

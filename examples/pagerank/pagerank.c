@@ -138,9 +138,9 @@ static void make_plan(void)
     free(targets);
 }
 
-/* One iteration over this PE's nodes. Nodes without edges have no targets: their rank, of all
- * PEs, is given to all nodes in equal parts. */
-static void iterate(double *rank, double *sums, double dangling, uint64_t turn)
+/* One iteration over this PE's nodes; number counts iterations from 1. Nodes without edges have no
+ * targets: their ranks on all PEs, whose sum is dangling, go to all nodes in equal parts. */
+static void iterate(double *rank, double *sums, double dangling, uint64_t number)
 {
     size_t base = g->first[plan.begin];
     for (size_t i = 0; i < plan.out[n]; i++)
@@ -151,19 +151,21 @@ static void iterate(double *rank, double *sums, double dangling, uint64_t turn)
     for (int step = 0; step < n; step++) {
         int pe = (me + step) % n; /* not all to PE 0 first */
         shmem_double_put_signal_nbi(plan.sums + plan.there[pe], sums + plan.out[pe],
-                                    plan.out[pe + 1] - plan.out[pe], plan.signals + me, turn,
+                                    plan.out[pe + 1] - plan.out[pe], plan.signals + me, number,
                                     SHMEM_SIGNAL_SET, pe);
     }
     for (size_t u = 0; u < plan.end - plan.begin; u++)
         rank[u] = (1 - damping + damping * dangling) / (double)g->nodes;
     for (int pe = 0; pe < n; pe++) { /* in order of PE, so that runs are repeatable */
-        shmem_signal_wait_until(plan.signals + pe, SHMEM_CMP_GE, turn);
+        shmem_signal_wait_until(plan.signals + pe, SHMEM_CMP_GE, number);
         for (size_t i = plan.start[pe]; i < plan.start[pe] + plan.room[pe]; i++)
             rank[plan.node[i] - plan.begin] += damping * plan.sums[i];
     }
     shmem_quiet(); /* the next iteration writes to sums */
 }
 
+/* The sum of the ranks of the nodes from begin up to end that have no edges; rank begins with that
+ * of node begin. */
 static double dangling_of(const double *rank, size_t begin, size_t end)
 {
     double sum = 0;
@@ -250,7 +252,8 @@ int main(int argc, char **argv)
     double begin = now();
     for (unsigned long i = 1; i <= iterations; i++) {
         dangling[0] = dangling_of(rank, plan.begin, plan.end);
-        /* No PE leaves the barrier before all have entered, and so have read their sums. */
+        /* No PE has this sum before all PEs have entered the reduction. By then they have read
+         * plan.sums of the iteration before, which this iteration overwrites. */
         shmem_double_sum_reduce(SHMEM_TEAM_WORLD, dangling + 1, dangling, 1);
         iterate(rank, sums, dangling[1], i);
     }

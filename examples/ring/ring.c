@@ -14,8 +14,8 @@ int main(void)
     int me = shmem_my_pe();
     int n = shmem_n_pes();
 
-    /* Symmetric memory: every PE has this int, and names the others' by its
-     * own address of it. Allocation is collective: all PEs ask for the same. */
+    /* Symmetric memory: every PE has such an int. A PE addresses the int of another PE by that PE's
+     * number and its own pointer. All PEs make the call, with the same size. */
     int *from = shmem_malloc(sizeof *from);
     if (!from) {
         fprintf(stderr,
@@ -25,14 +25,13 @@ int main(void)
         shmem_global_exit(EXIT_FAILURE);
     }
 
-    /* Without this barrier a fast neighbour could write before the -1. */
+    /* Without the barrier, a fast neighbour's number could arrive before the -1 is stored, and be
+     * lost. */
     *from = -1;
     shmem_barrier_all();
 
-    /* One-sided: the next PE takes no part. The put has left this PE when the
-     * call returns; that it has arrived is only known after a quiet or a
-     * barrier, and shmem_barrier_all is both: it completes the puts of every
-     * PE before any PE leaves it. */
+    /* One-sided: the next PE makes no call for it. When the put returns, the number may still be on
+     * its way. shmem_barrier_all completes the puts of all PEs before any PE returns from it. */
     shmem_int_p(from, me, (me + 1) % n);
     shmem_barrier_all();
 

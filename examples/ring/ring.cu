@@ -20,8 +20,8 @@
         }                                                                                          \
     } while (0)
 
-/* One-sided: the next PE's kernel takes no part. That the number has arrived is only known after a
- * quiet or a barrier, of the kernel or of the host. */
+/* One-sided: the next PE's kernel makes no call for it. The number has arrived for certain only
+ * after a quiet or a barrier, called by the kernel, by the host or on the stream. */
 __global__ void pass_on(int *from)
 {
     int me = shmem_my_pe();
@@ -30,11 +30,13 @@ __global__ void pass_on(int *from)
 
 int main()
 {
-    /* It also selects a GPU of the node for the thread: the PEs divide them among themselves. */
+    /* Init also selects the current CUDA device of this thread: the PEs of a node share out its
+     * GPUs. */
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes(), got;
 
-    /* Symmetric memory of the GPU. Every PE names the others' by its own address of it. */
+    /* Symmetric memory of the GPU. A PE addresses the int of another PE by that PE's number and its
+     * own pointer. */
     int *from = (int *)shmem_calloc(1, sizeof(int));
     if (from == nullptr) {
         fprintf(stderr,
@@ -49,7 +51,7 @@ int main()
     pass_on<<<1, 1, 0, stream>>>(from);
     CHECK(cudaGetLastError());
 
-    /* On the stream, and so after the kernel: it completes the puts of every PE. */
+    /* The barrier is queued on the stream, behind the kernel. It completes the puts of all PEs. */
     shmemx_barrier_all_on_stream(stream);
     CHECK(cudaMemcpyAsync(&got, from, sizeof got, cudaMemcpyDefault, stream));
     CHECK(cudaStreamSynchronize(stream));

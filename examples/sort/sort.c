@@ -49,7 +49,7 @@ static void *private(size_t count, size_t size)
     return p;
 }
 
-/* The i-th key of the job, whichever PE makes it. */
+/* The i-th key of the job, by SplitMix64: the same whichever PE makes it. */
 static uint32_t key(uint64_t i)
 {
     i += 0x9E3779B97F4A7C15u;
@@ -90,7 +90,9 @@ static void radix_sort(uint32_t *keys, size_t count)
     free(other); /* after four passes the buffer is the original one again */
 }
 
-/* Puts the buckets of `mine` to their PEs; the result is symmetric, and *count long. */
+/* Puts the held keys of `mine` to the PEs that own them. Returns the keys that this PE receives,
+ * *count of them, in symmetric memory. By PE: going and coming count keys, place is where the keys
+ * of each PE begin here, and start where this PE's begin there. */
 static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
 {
     size_t pes = (size_t)n;
@@ -99,7 +101,7 @@ static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
     uint64_t *room = symmetric(1, sizeof *room), *most = symmetric(1, sizeof *most);
     for (size_t i = 0; i < held; i++)
         going[owner(mine[i])]++;
-    shmem_barrier_all(); /* the counts of all PEs are cleared and made */
+    shmem_barrier_all(); /* every PE has allocated its arrays and counted its keys */
     shmem_uint64_alltoall(SHMEM_TEAM_WORLD, coming, going, 1);
     for (size_t pe = 0; pe < pes; pe++) {
         place[pe] = *room;
@@ -107,9 +109,9 @@ static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
     }
     shmem_uint64_alltoall(SHMEM_TEAM_WORLD, start, place, 1);
     shmem_uint64_max_reduce(SHMEM_TEAM_WORLD, most, room, 1);
-    uint32_t *given = symmetric(*most, sizeof *given);
+    uint32_t *received = symmetric(*most, sizeof *received); /* all PEs must ask for one size */
 
-    /* Side by side in private memory, so that each bucket is one put. */
+    /* The keys for each PE side by side, so that each bucket is one put. */
     uint32_t *bucket = private(held, sizeof *bucket);
     size_t *next = private(pes + 1, sizeof *next);
     for (size_t pe = 0; pe < pes; pe++)
@@ -118,16 +120,19 @@ static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
         bucket[next[owner(mine[i])]++] = mine[i];
     for (size_t step = 1; step <= pes; step++) {
         size_t pe = ((size_t)me + step) % pes; /* not all to PE 0 first */
-        shmem_uint32_put_nbi(given + start[pe], bucket + next[pe] - going[pe], going[pe], (int)pe);
+        /* next has moved to the end of the bucket while it was filled. */
+        shmem_uint32_put_nbi(received + start[pe], bucket + next[pe] - going[pe], going[pe],
+                             (int)pe);
     }
     shmem_barrier_all();
     free(next);
     free(bucket);
     *count = *room;
-    return given;
+    return received;
 }
 
-/* PE 0 sorts all keys alone, and fetches the keys of each PE. */
+/* On PE 0: sorts all keys alone, and compares them with the sorted keys of each PE, counts[pe] of
+ * them. */
 static void verify(const uint32_t *sorted, uint64_t keys, const uint64_t *counts)
 {
     uint32_t *all = private(keys, sizeof *all), *got = private(keys, sizeof *got);
@@ -169,9 +174,10 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     double took = now() - begin;
 
-    uint64_t *counts = symmetric((size_t)n, sizeof *counts), *own = symmetric(1, sizeof *own);
-    *own = count;
-    shmem_uint64_fcollect(SHMEM_TEAM_WORLD, counts, own, 1);
+    uint64_t *counts = symmetric((size_t)n, sizeof *counts);
+    uint64_t *my_count = symmetric(1, sizeof *my_count);
+    *my_count = count;
+    shmem_uint64_fcollect(SHMEM_TEAM_WORLD, counts, my_count, 1);
     if (me == 0) {
         verify(sorted, keys, counts);
         printf(

@@ -30,6 +30,7 @@ struct pe_record {
 
 static struct pe_record *records;
 
+/* The value of a variable, or -1 if it is not set. */
 static int number(const char *name)
 {
     const char *text = getenv(name);
@@ -46,6 +47,7 @@ int shmemx_bootstrap_size(void)
     return number("MYJOB_SIZE");
 }
 
+/* Maps the file at the first call. Returns 0, or -1 after a message. */
 static int open_records(void)
 {
     int pes = shmemx_bootstrap_size();
@@ -81,7 +83,7 @@ int shmemx_bootstrap_barrier(int timeout_ms)
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
         while (__atomic_load_n(&records[pe].barriers, __ATOMIC_ACQUIRE) < mine) {
             if (timeout_ms-- <= 0)
-                return pe + 1;
+                return pe + 1; /* this PE has not come: shmemx_bootstrap.h has the results */
             usleep(1000);
         }
     return 0;
