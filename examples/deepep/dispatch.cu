@@ -17,7 +17,8 @@
 
 constexpr int BLOCKS = 16, THREADS = 256, TOP = 2, WORDS = 1792; /* 7 KiB for each token */
 
-/* -rdc=true and IPO aside: each by a name that the launch accepts. */
+/* The kernels that main launches. Their code is in moe.cuh, which tests also compile for threads of
+ * the host. */
 __global__ void dispatch(struct moe m)
 {
     moe_dispatch(m);
@@ -45,8 +46,8 @@ template <class T> static T *symmetric(size_t count)
     return at;
 }
 
-/* The settings of such programs. Settings of the user take precedence. */
-static void settings(int queues)
+/* Sets the variables that programs with DeepEP V1 kernels set. Those that the user has set stay. */
+static void set_variables(int queues)
 {
     setenv("NVSHMEM_DISABLE_P2P", "0", 0);
     setenv("NVSHMEM_IB_ENABLE_IBGDA", "1", 0);
@@ -58,14 +59,15 @@ static void settings(int queues)
     setenv("NVSHMEM_DISABLE_MNNVL", "1", 0);
 }
 
-/* Every PE makes an id, and all use that of PE 0. */
+/* Makes this process PE `number` of `all`. Every PE makes a unique id, and all use that of PE 0,
+ * which they read from the file. */
 static void meet(int number, int all, const std::string &file)
 {
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     bool good = nvshmemx_get_uniqueid(&id) == 0;
     FILE *f;
-    if (good && number == 0) { /* the file is complete, or does not exist */
+    if (good && number == 0) { /* rename: others find a complete file, or none */
         f = fopen((file + ".part").c_str(), "wb");
         good = f != NULL && fwrite(&id, sizeof id, 1, f) == 1 && fclose(f) == 0 &&
                rename((file + ".part").c_str(), file.c_str()) == 0;
@@ -82,7 +84,8 @@ static void meet(int number, int all, const std::string &file)
         exit(EXIT_FAILURE);
 }
 
-/* Memory of one number of experts. */
+/* The memory for rounds with a given number of experts. m holds pointers to all of it; expert,
+ * place and count are m's members of these names, which the kernels may not write. */
 struct buffers {
     struct moe m = {};
     int *expert, *place, *count, *acks;
@@ -121,8 +124,8 @@ struct buffers {
     }
 };
 
-/* The targets of this PE's tokens, and their contents. Returns the number that all PEs send here.
- */
+/* Prepares a round: chooses the experts of this PE's tokens, makes the contents of the tokens, and
+ * clears what the kernels write. Returns how many messages all PEs send to this one. */
 static unsigned route(buffers &b, cudaStream_t stream)
 {
     struct moe &m = b.m;
@@ -176,12 +179,12 @@ int main(int argc, char **argv)
                 all, tokens, rounds);
         return EXIT_FAILURE;
     }
-    settings(64 / all);
+    set_variables(64 / all); /* one queue for each expert of a PE, with 64 experts */
     meet(number, all, argv[3]);
     job j(true);
 
-    /* Teams of the PEs with the same number in their group: one call makes all these disjoint
-       teams. */
+    /* A team of the PEs that have the same position in their group. One call makes these disjoint
+     * teams: each PE passes the members of its own. */
     int groups = all > 1 ? 2 : 1;
     nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
     nvshmem_team_config_t config = {};

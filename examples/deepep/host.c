@@ -7,8 +7,9 @@
  *   shmemrun -n 2 --chaos 1 deepep 100000 64
  *   shmemrun -n 2 --chaos 1 deepep 100000 64 unordered    fails: nothing orders the addition
  *
- * A context is used as a queue. Any thread puts on it, and the last one adds. A fence of the
- * context goes before the addition: it waits for nothing.
+ * A context is used as a queue: any thread puts on it, and the thread with the last put adds the
+ * number of messages. A fence of the context before the addition orders it behind all the puts,
+ * also those of other threads, and does not wait for them.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -20,16 +21,21 @@
 
 enum { THREADS = 4, TOKENS = 256, TOP = 2, WORDS = 1792, MAX_EXPERTS = 256 };
 
-static int me, n, experts = 64, local, capacity, ordered = 1;
-static uint32_t number; /* of the round */
-static shmem_ctx_t *queue;
+static int me, n, experts = 64, ordered = 1;
+static int local;          /* experts of each PE: expert e is number e % local of PE e / local */
+static int capacity;       /* messages that one PE may have for one expert in a round */
+static uint32_t number;    /* of the round; 0 ends the threads */
+static shmem_ctx_t *queue; /* [local], by the number of the expert on its PE */
+/* Symmetric, in slots of WORDS words: tokens by number, received messages and their results by
+ * [local][PE][capacity], received results by [token][TOP]. */
 static uint32_t *out, *in, *made, *back;
 static int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results have arrived */
+/* By [token][TOP]: the experts, and the slots there. By expert: the messages of this PE. */
 static int expert[TOKENS * TOP], place[TOKENS * TOP], count[MAX_EXPERTS];
-static atomic_int sent[MAX_EXPERTS];
-static atomic_long seen, broken;
-static long expected;
-static pthread_barrier_t all;
+static atomic_int sent[MAX_EXPERTS]; /* messages put so far in this round */
+static atomic_long seen, broken;     /* messages and results read, and those with wrong words */
+static long expected;                /* what seen must be in the end */
+static pthread_barrier_t all;        /* of the threads and main, before and after each round */
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
@@ -38,14 +44,15 @@ static uint32_t mix(uint32_t a, uint32_t b)
     return h ^ h >> 12;
 }
 
-/* The experts of a token: different ones, since the number of all is a power of 2. */
+/* Expert k of a token. The TOP experts differ: the step from one to the next is odd, and the number
+ * of experts is a power of 2. */
 static int expert_of(int pe, int token, int k)
 {
     uint32_t h = mix(number * 1000003u + (uint32_t)token, (uint32_t)pe);
     return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)experts);
 }
 
-/* Some messages fit into a network message, and most do not. */
+/* The words of a token's message: some messages fit into one packet of a network, most do not. */
 static int words_of(int pe, int token)
 {
     static const int words[] = {16, 256, 1104, WORDS, WORDS, WORDS, WORDS, WORDS};
@@ -58,6 +65,7 @@ static uint32_t word(int pe, int token, int i)
     return i == 0 ? (uint32_t)token : mix(of, (uint32_t)i);
 }
 
+/* Adds value to a counter of pe, behind all earlier puts on the context. */
 static void tell(shmem_ctx_t on, int *counter, int value, int pe)
 {
     if (ordered)
@@ -65,11 +73,14 @@ static void tell(shmem_ctx_t on, int *counter, int value, int pe)
     shmem_ctx_int_atomic_add(on, counter, value, pe);
 }
 
+/* Announces to the PE of expert e how many messages this PE has put for it. */
 static void tell_count(int e)
 {
     tell(queue[e % local], arrived + (e % local) * n + me, -1 - count[e], e / local);
 }
 
+/* This thread's part of the round's puts. An expert without messages is told so at once; the thread
+ * with the last put for an expert announces the number. */
 static void dispatch(int thread)
 {
     for (int e = thread; e < experts; e += THREADS)
@@ -85,7 +96,8 @@ static void dispatch(int thread)
     }
 }
 
-/* The messages of one PE for one expert here: their results go back. */
+/* As expert number index of this PE: waits for the messages of pe, checks them, and puts the
+ * results back. */
 static void work(int index, int pe)
 {
     int pair = index * n + pe, e = me * local + index;
@@ -111,6 +123,7 @@ static void work(int index, int pe)
     tell(queue[index], ready + e, 1, pe);
 }
 
+/* Waits for the results of this thread's part of the messages, and checks them. */
 static void combine(int thread)
 {
     for (int i = thread; i < TOKENS * TOP; i += THREADS) {
@@ -139,8 +152,8 @@ static void *thread(void *argument)
 }
 
 /*
- * The targets of this PE's tokens in the round, and their contents; returns the number of messages
- * that this PE receives.
+ * Prepares a round: chooses the experts of this PE's tokens, makes their contents, and adds to
+ * expected the messages and results that this PE receives.
  */
 static void route(void)
 {
@@ -211,6 +224,7 @@ int main(int argc, char **argv)
     for (intptr_t t = 0; t < THREADS; t++)
         pthread_create(&threads[t], NULL, thread, (void *)t);
 
+    /* In a round all PEs together send n * TOKENS * TOP messages, and as many results. */
     long rounds = (messages - 1) / (2L * n * TOKENS * TOP) + 1;
     for (long r = 1; r <= rounds; r++) {
         number = (uint32_t)r;

@@ -1,6 +1,6 @@
 /*
  * ibgda_device.cuh: the functions that kernels of mixture-of-experts programs like DeepEP V1 call,
- * over public calls. Replace their header of this name by it.
+ * over public calls. Replace the header of this name in such a program by it.
  *
  * Such kernels rely on order: a PE sees an addition on a queue after the bytes of all puts that
  * threads of any block started on that queue before it, without a fence. InfiniBand's queues keep
@@ -10,18 +10,20 @@
  *   - A queue is a ring (shmemx_queue). Threads push operations into it in one sequence.
  *   - The fence is a slot of the ring, 16 bytes, and no thread waits for it. The proxy begins a new
  *     epoch when it reaches the slot.
- *   - Behind it the addition leaves at once. Where the network keeps no order, its message says how
- *     many writes must arrive first, and the target waits for those.
+ *   - Behind the fence the addition leaves at once. Where the network keeps no order, the message
+ *     of the addition says how many writes must arrive first, and the target waits for those.
  *
- * That is one slot more than the addition alone, and no round trip. nvshmem_fence would be correct,
- * too, but waits until the proxy has reached it, some us, for all rings. A put with a signal has
- * the same order for its own bytes, not for those of other warps, and its signals have 8 bytes.
+ * The fence costs one slot more than the addition alone, and no round trip. nvshmem_fence would be
+ * correct, too, but the thread would wait until the proxy has reached it in all rings, which takes
+ * some us. A put with signal orders the signal only behind its own bytes, not behind those of other
+ * warps, and its signals have 8 bytes where these kernels count in 4.
  * docs/decisions/0046 has the figures.
  */
 #ifndef EXAMPLES_DEEPEP_IBGDA_DEVICE_CUH
 #define EXAMPLES_DEEPEP_IBGDA_DEVICE_CUH
 
-/* DeepEP's kernels get these headers of theirs from the file that this one replaces. */
+/* DeepEP's kernels include only the file that this one replaces, and get these three headers of
+ * DeepEP by it. */
 #if __has_include("configs.cuh") && __has_include("exception.cuh") && __has_include("utils.cuh")
 // clang-format off: the first is the base of the others
 #include "configs.cuh"
@@ -36,9 +38,8 @@
 #include <shmem/shmem.cuh>
 
 /*
- * The number of queues to each PE, for kernels that ask. Numbers name rings: there are
- * SHMEM_RING_COUNT of them, which NVSHMEM_IBGDA_NUM_RC_PER_PE sets, and greater numbers repeat
- * them. Two queues that share a ring have the order of both.
+ * The number of queues to each PE, for kernels that ask. Queue q is ring q % SHMEM_RING_COUNT;
+ * NVSHMEM_IBGDA_NUM_RC_PER_PE sets SHMEM_RING_COUNT. Queues that share a ring are ordered as one.
  */
 #ifndef IBGDA_QUEUES
 #define IBGDA_QUEUES 256
@@ -46,7 +47,7 @@
 
 struct nvshmemi_ibgda_device_state_t {
     uint32_t num_rc_per_pe;           /* queues to each PE */
-    uint32_t num_devices_initialized; /* of a NIC; the proxy chooses the NIC */
+    uint32_t num_devices_initialized; /* NICs, in NVSHMEM; 1, since the proxy chooses the NIC */
 };
 static __constant__ const nvshmemi_ibgda_device_state_t ibgda_state = {IBGDA_QUEUES, 1};
 
@@ -55,8 +56,8 @@ static __device__ __forceinline__ const nvshmemi_ibgda_device_state_t *ibgda_get
     return &ibgda_state;
 }
 
-/* The library's state as kernels read it: the addresses of heaps for loads and stores, 0 if a PE
- * has no address here. */
+/* NVSHMEM's device state, as far as such kernels read it: where the heaps of this PE and of the
+ * others are for loads and stores, 0 for a PE that loads and stores do not reach. */
 struct ibgda_heaps_t {
     void *heap_base, **peer_heap_base_p2p;
 };
@@ -69,8 +70,8 @@ static __device__ __forceinline__ ibgda_heaps_t ibgda_heaps()
 #define nvshmemi_device_state_d (ibgda_heaps())
 
 /*
- * The address of a PE's copy of a symmetric address for loads and stores, or 0. It is computed from
- * constants; the table of heaps is in the GPU's memory.
+ * Where loads and stores find dst_rank's copy of the symmetric address ptr, or 0. nvshmem_ptr
+ * computes it from constants; nvshmemi_device_state_d would load it from a table in GPU memory.
  */
 static __device__ __forceinline__ uint64_t nvshmemi_get_p2p_ptr(const uint64_t &ptr,
                                                                 const int &rank,
@@ -82,17 +83,17 @@ static __device__ __forceinline__ uint64_t nvshmemi_get_p2p_ptr(const uint64_t &
 }
 
 /*
- * The puts and additions below are functions. Inlined, the calls below them made DeepEP's kernels,
- * which have 64 registers a thread, store registers in memory also where they use NVLink and never
- * call them: the three forms of its dispatch spilled 64 to 72 bytes, and the two of its combine 32
- * and 72. With functions it is 28 at most and none, and with NVSHMEM 32 at most and none
- * (nvcc 13.0, sm_90).
+ * The puts and additions below are not inlined. Inlined, they made DeepEP's kernels, which have 64
+ * registers a thread, spill registers to memory, also where the kernels use NVLink and call none of
+ * them: the three forms of its dispatch kernel spilled 64 to 72 bytes, and the two of its combine
+ * kernel 32 and 72. As functions, dispatch spills 28 at most and combine none; with NVSHMEM it is
+ * 32 at most and none (nvcc 13.0, sm_90).
  */
 
 /*
  * A put by the lanes of a warp together. req_rptr is symmetric; the data at req_lptr must stay
- * until a quiet of the queue. The proxy posts every operation that it finds, so none is held back:
- * the argument of the template, and the number of the message, have no meaning here.
+ * until a quiet of the queue. kAlwaysDoPostSend and message_idx say in NVSHMEM when to ring the
+ * NIC's doorbell; here the proxy posts every operation that it finds, and they have no effect.
  */
 template <bool kAlwaysDoPostSend = false>
 static __device__ __noinline__ void
@@ -105,8 +106,9 @@ nvshmemi_ibgda_put_nbi_warp(uint64_t req_rptr, uint64_t req_lptr, size_t bytes, 
 }
 
 /*
- * Adds to 4 bytes of a PE, after the queue's earlier operations. By one thread. This PE itself is
- * reached by loads and stores, as is every PE that has an address here.
+ * Adds value to the int at rptr on pe, after the queue's earlier operations. By one thread.
+ * is_local_copy, which says that pe is this PE, is not needed: the library itself uses loads and
+ * stores where they reach a PE.
  */
 static __device__ __noinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rptr, const int &value,
                                                                     int pe, int qp_id,
@@ -121,8 +123,9 @@ static __device__ __noinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rptr, 
 }
 
 /*
- * Puts 4 bytes, by one thread, in the same order: kernels also set flags with it, and on a queue of
- * InfiniBand a write does not overtake the one before it. There is no immediate data.
+ * Puts value to rptr on dst_pe, by one thread, after the queue's earlier operations: kernels set
+ * flags with it, and rely on InfiniBand's queues, where no write overtakes an earlier one. imm, the
+ * immediate data, is ignored.
  */
 static __device__ __noinline__ void nvshmemi_ibgda_rma_p(int *rptr, const int value, int dst_pe,
                                                          int qp_id, uint32_t imm = UINT32_MAX)
@@ -133,7 +136,7 @@ static __device__ __noinline__ void nvshmemi_ibgda_rma_p(int *rptr, const int va
     shmem_int_p(queue, rptr, value, dst_pe);
 }
 
-/* Waits until the queue's earlier operations are complete, at this PE and others. */
+/* Waits until the queue's earlier operations are complete, those for other PEs than dst_pe, too. */
 static __device__ __forceinline__ void nvshmemi_ibgda_quiet(int dst_pe, int qp_id)
 {
     (void)dst_pe;

@@ -1,6 +1,7 @@
 /*
- * moe.cuh: the kernels of dispatch.cu: tokens go to the PEs of their experts and results come back,
- * in the low-latency manner: each by its own warp, then one addition with the number of messages.
+ * moe.cuh: the kernels of dispatch.cu. Tokens go to the PEs of their experts and results come back
+ * as in DeepEP's low-latency kernels: a warp puts each message, and when all messages of this PE
+ * for an expert are put, an addition announces their number.
  */
 #ifndef EXAMPLES_DEEPEP_MOE_CUH
 #define EXAMPLES_DEEPEP_MOE_CUH
@@ -37,7 +38,8 @@ static __host__ __device__ __forceinline__ uint32_t moe_mix(uint32_t a, uint32_t
     return h ^ h >> 12;
 }
 
-/* The experts of a token: top different ones, since the number of all is a power of 2. */
+/* Expert k of a token. Its top experts differ: the step from one to the next is odd, and the number
+ * of experts is a power of 2. */
 static __host__ __device__ __forceinline__ int moe_expert(const struct moe &m, int pe, int token,
                                                           int k)
 {
@@ -60,12 +62,13 @@ static __host__ __device__ __forceinline__ uint32_t moe_result(uint32_t word, in
 
 #ifdef SHMEMI_KERNEL
 
+/* Loads a word that other threads or PEs write. */
 static __device__ __forceinline__ int moe_look(const int *at)
 {
     return *(const volatile int *)at;
 }
 
-/* Waits, by one lane for all of a warp, until a word is not 0. */
+/* Waits until a word is not 0, and returns it. Lane 0 waits for its whole warp. */
 static __device__ __forceinline__ int moe_wait(int *at, int lane)
 {
     if (lane == 0)
@@ -74,7 +77,8 @@ static __device__ __forceinline__ int moe_wait(int *at, int lane)
     return moe_look(at);
 }
 
-/* A message by a warp: by stores where the PE has an address here, else by a queue. */
+/* Sends a message by all lanes of a warp: by stores where they reach pe, else by a queue. number is
+ * that of the message among those for its expert. */
 static __device__ __forceinline__ void moe_send(const struct moe &m, uint32_t *to,
                                                 const uint32_t *from, int pe, int queue, int lane,
                                                 int number)
@@ -91,8 +95,9 @@ static __device__ __forceinline__ void moe_send(const struct moe &m, uint32_t *t
 }
 
 /*
- * Adds to a counter of a PE, by one lane, after this lane's earlier messages there and those of the
- * threads that it has met.
+ * Adds value to a counter of pe. By one lane, after all messages that the addition announces have
+ * been sent. On a queue, the addition itself follows them; for stores, the lane has synchronised
+ * with the threads that made them, and the fence makes their stores visible first.
  */
 static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counter, int value,
                                                 int pe, int queue)
@@ -106,7 +111,8 @@ static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counte
     atomicAdd_system(reinterpret_cast<int *>(near), value);
 }
 
-/* The messages of one PE for one expert here: checks each word and computes the result. */
+/* As expert number index of this PE, by a warp: waits for the messages of pe, checks each word, and
+ * computes the results. */
 static __device__ __forceinline__ void moe_work(const struct moe &m, int index, int pe, int lane)
 {
     int pair = index * m.n + pe, e = m.me * m.local + index;
@@ -129,8 +135,9 @@ static __device__ __forceinline__ void moe_work(const struct moe &m, int index, 
         atomicAdd(m.result + 2, wrong);
 }
 
-/* Tokens to experts. The warp that adds is not one of the warps that put: only the queue's order
- * and their count in this kernel connect them. */
+/* Sends this PE's tokens to their experts, and checks those that arrive here. The warp that
+ * announces a number may be another than the warps that put: it waits until m.sent has that number,
+ * and the order of the queue does the rest. */
 static __device__ void moe_dispatch(const struct moe &m)
 {
     int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
@@ -156,7 +163,7 @@ static __device__ void moe_dispatch(const struct moe &m)
         if (lane == 0) {
             while (moe_look(m.sent + e) != m.count[e])
                 ;
-            __threadfence();
+            __threadfence(); /* pairs with the fence before the addition to m.sent */
             moe_tell(m, m.arrived + (e % m.local) * m.n + m.me, -1 - m.count[e], e / m.local,
                      e % m.local);
         }
@@ -166,7 +173,8 @@ static __device__ void moe_dispatch(const struct moe &m)
         moe_work(m, pair / m.n, pair % m.n, lane);
 }
 
-/* Results to the PEs of their tokens, which check each. */
+/* Sends the results of moe_dispatch to the PEs of their tokens, and checks those that arrive here.
+ */
 static __device__ void moe_combine(const struct moe &m)
 {
     int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
@@ -199,8 +207,8 @@ static __device__ void moe_combine(const struct moe &m)
     }
 }
 
-/* The end of a round, by one block: all queues are complete, everywhere, and each PE has informed
- * every other one. acks: symmetric, one for each PE. */
+/* Ends a round, by one block: completes all queues, and then writes the round's number to each PE,
+ * which checks that the numbers of all PEs have come. acks: symmetric, a word for each PE. */
 static __device__ void moe_settle(const struct moe &m, int *acks, nvshmem_team_t team)
 {
     for (int i = threadIdx.x; i < m.local * m.n; i += blockDim.x)

@@ -1,6 +1,6 @@
 /*
- * settle.cu: a kernel that dispatch.cu loads while it runs, as programs do that compile kernels at
- * run time: nvshmemx_culibrary_init initialises the library in it.
+ * settle.cu: a kernel that dispatch loads at run time, as programs do that also compile at run
+ * time. nvshmemx_culibrary_init gives such a kernel the state of the job.
  */
 #include "moe.cuh"
 

@@ -20,8 +20,8 @@ LEFT, RIGHT = 0, 1  # places in edges and flags: from the left and from the righ
 
 @cuda.jit
 def send(numbers, left_edges, left_flags, right_edges, right_flags, step):
-    """By one thread: there are two numbers to send."""
-    # Room for two steps: a PE may be a step ahead of its neighbour.
+    """Stores this PE's edges at the neighbours, and sets their flags. By one thread."""
+    # edges has room for two steps: a PE may be a step ahead of its neighbour.
     half = 2 * (step % 2)
     left_edges[half + RIGHT] = numbers[0]
     right_edges[half + LEFT] = numbers[numbers.size - 1]
@@ -32,7 +32,8 @@ def send(numbers, left_edges, left_flags, right_edges, right_flags, step):
 
 @cuda.jit
 def receive(flags, step):
-    """By one thread. An atomic operation, because a plain load may move out of the loop."""
+    """Waits for the flags of both neighbours. By one thread."""
+    # An atomic operation that changes nothing: the compiler may move a plain load out of the loop.
     while cuda.atomic.max(flags, LEFT, 0) < step:
         pass
     while cuda.atomic.max(flags, RIGHT, 0) < step:
@@ -42,6 +43,7 @@ def receive(flags, step):
 
 @cuda.jit
 def smooth(numbers, edges, step, out):
+    """Writes the mean of each number and its two neighbours to out."""
     i = cuda.grid(1)
     if i >= numbers.size:
         return
@@ -52,7 +54,7 @@ def smooth(numbers, edges, step, out):
 
 
 def neighbour(array, pe):
-    """A neighbour's array for a kernel."""
+    """The copy of a symmetric array that a PE has, for kernels of this PE."""
     there = shmem.ptr(array, pe)
     if there is None:
         sys.exit(f"exchange: no loads and stores reach PE {pe}: it is on another host")
@@ -73,7 +75,7 @@ def main():
     cuda.select_device(edges.__dlpack_device__()[1])
     to_left = neighbour(edges, left), neighbour(flags, left)
     to_right = neighbour(edges, right), neighbour(flags, right)
-    mine, up = cuda.as_cuda_array(edges), cuda.as_cuda_array(flags)
+    my_edges, my_flags = cuda.as_cuda_array(edges), cuda.as_cuda_array(flags)
 
     whole = np.random.default_rng(1).random(n * args.length)
     numbers = cuda.to_device(whole[me * args.length :][: args.length])
@@ -81,10 +83,10 @@ def main():
     blocks = -(-args.length // BLOCK)
     for step in range(1, args.steps + 1):
         send[1, 1](numbers, *to_left, *to_right, step)
-        receive[1, 1](up, step)
-        smooth[blocks, BLOCK](numbers, mine, step, other)
+        receive[1, 1](my_flags, step)
+        smooth[blocks, BLOCK](numbers, my_edges, step, other)
         numbers, other = other, numbers
-    for _ in range(args.steps):
+    for _ in range(args.steps):  # the same in this process alone
         whole = (np.roll(whole, 1) + whole + np.roll(whole, -1)) / 3
     apart = np.abs(numbers.copy_to_host() - whole[me * args.length :][: args.length]).max()
     print(f"PE {me} of {n}: {args.steps} steps, at most {apart:.1e} from one process", flush=True)

@@ -23,7 +23,8 @@ __global__ void exchange(int *to, int *from, uint64_t *signals, int *wrong)
             if (theirs[i] != left * 1000 + round)
                 atomicAdd(wrong, 1);
         __syncthreads();
-        /* The next round may arrive when the reader has finished: it informs the previous PE. */
+        /* The next part may overwrite this one now: tell the previous PE, which sends it, and wait
+         * for the next PE to say the same of the part sent there. */
         if (threadIdx.x == 0) {
             nvshmemx_signal_op(signals + BLOCKS + blockIdx.x, round, NVSHMEM_SIGNAL_SET, left);
             nvshmem_signal_wait_until(signals + BLOCKS + blockIdx.x, NVSHMEM_CMP_GE, round);

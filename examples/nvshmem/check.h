@@ -27,6 +27,7 @@ struct job {
     int me, n;
     cudaStream_t stream;
 
+    /* joined: the caller has called an init function of NVSHMEM already. */
     explicit job(bool joined = false)
     {
         if (!joined)

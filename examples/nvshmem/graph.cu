@@ -13,7 +13,7 @@ __global__ void add(long *value, const long *from)
 int main()
 {
     job j;
-    /* value travels around: after each step a PE has its own and that of the previous PE. */
+    /* A step sends value to the next PE, and adds the value of the previous PE to it. */
     long *value = (long *)nvshmem_malloc(sizeof(long));
     long *from = (long *)nvshmem_malloc(sizeof(long)), first = 1, got;
     CHECK(cudaMemcpyAsync(value, &first, sizeof first, cudaMemcpyDefault, j.stream));
@@ -35,7 +35,7 @@ int main()
     CHECK(cudaStreamSynchronize(j.stream));
     CHECK(cudaGraphExecDestroy(step));
     CHECK(cudaGraphDestroy(graph));
-    /* All begin with 1, so each step doubles all of them. */
+    /* All values begin as 1, so each step doubles all of them. */
     long all = 1L << STEPS;
     nvshmem_free(from);
     nvshmem_free(value);

@@ -1,7 +1,6 @@
 /*
  * mpi: the processes of an MPI communicator become PEs, and the kernel of each writes its number to
- * the next one. Here they are in the order of the communicator, which is that of the world
- * backwards.
+ * the next one. PEs have the order of the communicator: here MPI_COMM_WORLD's, backwards.
  *
  *   nvcc -I$NVSHMEM_HOME/include $(mpicc --showme:compile) mpi.cu -o mpi \
  *       -L$NVSHMEM_HOME/lib -lnvshmem_host -lmpi
@@ -9,7 +8,7 @@
  *
  * Compiled without CUDA, as C++, the host writes the number.
  */
-#define OMPI_SKIP_MPICXX 1 /* Open MPI's classes of C++, which need a library of their own */
+#define OMPI_SKIP_MPICXX 1 /* without Open MPI's C++ classes, which need a library of their own */
 #include <mpi.h>
 #include <nvshmem.h>
 #include <nvshmemx.h>
@@ -68,7 +67,7 @@ int main(int argc, char **argv)
 #endif
     got = nvshmem_int_g(box, me);
 
-    /* MPI still works beside it: the number of the previous process in the same communicator. */
+    /* MPI works beside NVSHMEM: the process before in the communicator sends its PE number. */
     MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &told, 1, MPI_INT, before, 0, backwards,
                  MPI_STATUS_IGNORE);
     bool good = got == before && told == before && me == size - 1 - rank && n == size;

@@ -16,8 +16,8 @@ __global__ void fill(double *at, double value)
         at[i] = value + i;
 }
 
-/* 0 if each element is the sum of the values of PEs first, first + stride, ... */
-static int differs(const job &j, const double *at, int first, int stride)
+/* How many elements are not the sums of the values of PEs first, first + stride, ... */
+static int differences(const job &j, const double *at, int first, int stride)
 {
     double got[N];
     CHECK(cudaMemcpyAsync(got, at, sizeof got, cudaMemcpyDefault, j.stream));
@@ -37,7 +37,7 @@ int main()
     job j;
     double *source = (double *)nvshmem_malloc(N * sizeof(double));
     double *dest = (double *)nvshmem_malloc(N * sizeof(double));
-    /* Each PE passes the numbers of its own team: those of the even and of the odd PEs. */
+    /* One call makes two teams, of the even and of the odd PEs: each PE passes its own team's. */
     int odd = j.me % 2;
     nvshmem_team_t half;
     if (nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, odd, 2, (j.n + 1 - odd) / 2, NULL, 0, &half))
@@ -45,10 +45,10 @@ int main()
     fill<<<1, 256, 0, j.stream>>>(source, 10. * j.me);
     nvshmemx_barrier_all_on_stream(j.stream);
     nvshmemx_double_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, dest, source, N, j.stream);
-    int wrong = differs(j, dest, 0, 1);
+    int wrong = differences(j, dest, 0, 1);
     nvshmemx_barrier_all_on_stream(j.stream);
     sum<<<1, 256, 0, j.stream>>>(half, dest, source);
-    wrong += differs(j, dest, odd, 2);
+    wrong += differences(j, dest, odd, 2);
     nvshmem_team_destroy(half);
     nvshmem_free(dest);
     nvshmem_free(source);

@@ -1,6 +1,6 @@
 /*
- * uid: processes with numbers, from MPI's launcher or any other, become PEs by a unique id. It goes
- * through a file.
+ * uid: processes that have numbers, from MPI's launcher or any other, become PEs by a unique id.
+ * Process 0 passes it to the others in a file.
  *
  *   uid NUMBER HOW_MANY FILE
  */
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     std::string part = std::string(argv[3]) + ".part";
-    if (number == 0) { /* the file is complete, or does not exist */
+    if (number == 0) { /* rename: others find a complete file, or none */
         nvshmemx_get_uniqueid(&id);
         FILE *f = fopen(part.c_str(), "wb");
         if (f == NULL || fwrite(&id, sizeof id, 1, f) != 1 || fclose(f) != 0 ||

@@ -20,29 +20,30 @@ import triton.language as tl
 
 @triton.jit
 def send(src, outs, flags, me, length, BLOCK: tl.constexpr):
-    """A part of one PE's block; then one more on the flag that this PE has there."""
+    """Stores a part of the block for one PE there, and adds 1 to the flag for this PE there."""
     pe, part = tl.program_id(0), tl.program_id(1)
     out = tl.load(outs + pe).to(tl.pointer_type(tl.float32))
     flag = tl.load(flags + pe).to(tl.pointer_type(tl.int64))
     at = part * BLOCK + tl.arange(0, BLOCK)
     here = at < length
     tl.store(out + me * length + at, tl.load(src + pe * length + at, mask=here), mask=here)
-    # One thread makes the release, which covers the others' stores only after a barrier of the
-    # threads.
+    # Only one thread makes the atomic addition. Its release covers the stores of the other threads
+    # because the barrier orders them before it.
     tl.debug_barrier()
     tl.atomic_add(flag + me, 1, sem="release", scope="sys")
 
 
 @triton.jit
 def receive(flags, until):
-    """Waits for all parts from one PE."""
+    """Waits until the flag for one PE has counted all parts up to `until`."""
     flag = flags + tl.program_id(0)
     while tl.atomic_add(flag, 0, sem="acquire", scope="sys") < until:
         pass
 
 
 def addresses(tensor):
-    """The address of each PE's tensor, for a kernel; the tensors have to outlive its use."""
+    """The addresses of all PEs' copies of a symmetric tensor, as a tensor for kernels, and those
+    copies as tensors, which the caller keeps as long as kernels use the addresses."""
     peers = [st.ptr(tensor, pe) for pe in range(shmem.n_pes())]
     far = [pe for pe, peer in enumerate(peers) if peer is None]
     if far:
@@ -65,7 +66,7 @@ def main():
     if out.is_cuda:
         torch.cuda.set_device(out.device)  # where Triton starts kernels
     outs_at, outs = addresses(out)
-    flags_at, others = addresses(flags)
+    flags_at, all_flags = addresses(flags)
     block = 1024
     parts = triton.cdiv(args.length, block)
     rows = torch.arange(n, device=out.device).reshape(n, 1)
@@ -82,7 +83,7 @@ def main():
         st.barrier_all()  # no PE overwrites in the next round what another one still reads
     count = int(wrong)
     print(f"PE {me} of {n}: {args.turns} turns, {count} wrong elements", flush=True)
-    del outs, others
+    del outs, all_flags
     shmem.finalize()
     sys.exit(count != 0)
 

@@ -40,7 +40,7 @@ signal_wait_until = extern("nvshmem_signal_wait_until", "int64", "int32", "uint6
 
 @triton.jit
 def exchange(out, src, nbytes, signal, turn, pe, OP: tl.constexpr):
-    """Puts src to out of a PE, adds 1 to its signal, and waits for this PE's own signal."""
+    """Puts src to pe's copy of out, adds 1 to pe's signal, and waits until this PE's is turn."""
     word = signal.to(tl.int64)
     one = tl.full((), 1, tl.uint64)
     putmem_signal(out.to(tl.int64), src.to(tl.int64), nbytes.to(tl.int64), word, one, OP, pe)
@@ -48,7 +48,10 @@ def exchange(out, src, nbytes, signal, turn, pe, OP: tl.constexpr):
 
 
 def prepared(kernel, folder, *args, **options):
-    """Compile a kernel for its arguments, and give its module the state of the job."""
+    """Compiles a kernel for its arguments, and gives its module the state of the job.
+
+    folder has libshmem's libraries. Returns a function that launches the kernel.
+    """
     libraries = {"libnvshmem_device": os.path.join(folder, "libnvshmem_device.bc")}
     compiled = kernel.warmup(*args, grid=(1,), extern_libs=libraries, **options)
     compiled._init_handles()  # loads the module
