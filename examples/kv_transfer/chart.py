@@ -13,7 +13,7 @@ Points = list[tuple[float, float]]
 
 
 def _ticks(low: float, high: float, log: bool) -> list[float]:
-    """Round numbers within a range: powers of ten, or steps of 1, 2 or 5."""
+    """Round numbers in [low, high] for an axis: powers of ten, or steps of 1, 2 or 5."""
     if log:
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         of_each = (1,) if len(decades) > 4 else (1, 2, 5)
@@ -27,7 +27,10 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
 def chart(
     file: str, title: str, across: str, up: str, series: dict[str, Points], log: bool = False
 ) -> None:
-    """Writes lines, one for each name; log is about both axes."""
+    """Writes a chart with a line for each entry of series, by its name.
+
+    across and up label the axes; log makes both of them logarithmic.
+    """
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     if not xs:
@@ -37,6 +40,7 @@ def chart(
         ends[1] = (min(0.0, ends[1][0]), ends[1][1])
 
     def part(value: float, axis: int) -> float:
+        """Where a value is on the axis (0: x, 1: y), from 0 to 1."""
         low, high = ends[axis]
         if log:
             low, high, value = math.log(low), math.log(high), math.log(value)

@@ -5,13 +5,13 @@
     python kv_transfer.py                     # one PE does everything
     shmemrun -n 2 python kv_transfer.py --device cuda
 
-The model learns text.txt by characters, each PE half of its layers (training.py). Then PE 0 reads
-prompts and PE 1 writes on from the keys and values that PE 0 has moved into its memory page by page
-(serving.py). PE 1 ends with an error where a single process would have answered differently in one
-bit. The output is the same with one PE and with two; times are printed on stderr.
+The model learns text.txt by characters; each PE trains half of its layers (training.py). Then PE 0
+reads prompts, and puts their keys and values into PE 1's memory page by page. PE 1 continues the
+prompts from there (serving.py), and ends with an error if a single process would have answered
+differently in one bit. The output is the same with one PE and with two; times go to stderr.
 
-With --device cuda, which needs torch, prompts are answered on GPUs: the training is over
-then, and a second job has its heap there.
+With --device cuda, which needs torch, prompts are answered on GPUs, in a second job whose heap is
+in GPU memory. Training is on the CPU in either case.
 """
 
 import os
@@ -19,7 +19,8 @@ import os
 # The last bits of a product depend on the number of threads over which a library splits it; two PEs
 # on two cores need no more than one each. The variable must be set before numpy is imported.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
-os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same for a GPU's products
+# cuBLAS, too, computes the same bits in each run only with a workspace of a fixed size.
+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
 
 import argparse
 import sys
@@ -34,7 +35,8 @@ from serving import Answers, alone, together
 from training import train
 
 TEXT = Path(__file__).with_name("text.txt")
-PROMPTS, KNOWN, ANSWER = 4, 65, 60  # how many, and their tokens: whole blocks and one
+PROMPTS = 4  # number of prompts
+KNOWN, ANSWER = 65, 60  # tokens of a prompt (4 pages, and the one to continue from), of an answer
 
 
 def main() -> None:
@@ -95,24 +97,26 @@ def main() -> None:
 
 
 def to_gpu(w: Weights) -> Weights:
-    """Weights on the GPU of this PE, in a second job, which has its heap there."""
+    """Ends the job, begins one whose heap is in GPU memory, and returns copies of w there."""
     import torch
 
     shmem.finalize()
     shmem.init(heap="device")
-    # The number of the heap's GPU follows from a tensor there.
+    # A tensor in the heap says which GPU the heap is on.
     here = shmem.zeros(1, "int64", device="cuda").device
     torch.cuda.set_device(here)
     return {name: torch.as_tensor(matrix, device=here) for name, matrix in w.items()}
 
 
 def compare(answers: Answers, single: Answers) -> None:
+    """Ends the process if the answers differ from those of a single process in one bit."""
     for i, (a, b) in enumerate(zip(answers.logits, single.logits, strict=True)):
         if a.tobytes() != b.tobytes():
             sys.exit(f"kv_transfer: prompt {i}: a single process has answered differently")
 
 
 def digest(arrays: list[Array]) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of the arrays."""
     return sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()[:16]
 
 

@@ -53,7 +53,7 @@ class Shape:
         return sum(prod(shape) for _, shape in self.table(first, last))
 
     def views(self, flat: Array, first: int, last: int) -> Weights:
-        """The weights of layers [first, last) in the vector that has them."""
+        """The weights of layers [first, last) as views of flat, a vector of exactly these."""
         out, at = {}, 0
         for name, shape in self.table(first, last):
             out[name] = flat[at : at + prod(shape)].reshape(shape)
@@ -61,14 +61,14 @@ class Shape:
         return out
 
     def start(self, seed: int) -> Array:
-        """All weights before the training, the same for a seed."""
+        """A vector of all weights before the training, the same for the same seed."""
         rng = np.random.default_rng(seed)
         flat = np.empty(self.size(0, self.layers), "f4")
         for name, view in self.views(flat, 0, self.layers).items():
             if view.ndim == 1:
                 view[...] = 1
                 continue
-            # The deeper the model, the smaller the terms that each layer adds to the sum.
+            # These two add to the residual sum: the deeper the model, the smaller their terms.
             last = name.endswith((".out", ".down"))
             spread = 0.08 if name in ("token", "place") else len(view) ** -0.5
             view[...] = rng.normal(0, spread / (2 * self.layers) ** (0.5 * last), view.shape)
@@ -108,25 +108,31 @@ def _split(x: Array, batch: int, heads: int) -> Array:
 
 
 def _join(x: Array) -> Array:
+    """The inverse of _split."""
     batch, heads, tokens, each = x.shape
     return x.swapaxes(1, 2).reshape(batch * tokens, heads * each)
 
 
 def embed(w: Weights, tokens: Array, first: int = 0) -> Array:
-    """The input of the first layer for texts of tokens that begin at a place."""
+    """The input of the first layer for tokens whose first one is at position first of its text."""
     place = w["place"][first : first + tokens.shape[-1]]
     return (w["token"][tokens] + place).reshape(-1, place.shape[1])
 
 
 def embed_back(g: Weights, tokens: Array, dx: Array) -> None:
+    """Adds the gradients of the embedding to g; dx is that of embed's result."""
     dx = dx.reshape(*tokens.shape, -1)
     np.add.at(g["token"], tokens, dx)
     g["place"][: tokens.shape[1]] += dx.sum(0)
 
 
 def forward(s: Shape, w: Weights, x: Array, batch: int, layers: range) -> tuple[Array, list[Any]]:
-    """x after some layers, and the data that `backward` needs of them."""
+    """x after some layers, and the data that `backward` needs of them.
+
+    n1 and n2 are the results of _norm, r1 and r2 its factors, a the attention, o its output.
+    """
     tokens = len(x) // batch
+    # Added to the scores of a token for later tokens, it makes their attention 0.
     later = np.triu(np.full((tokens, tokens), -1e9, x.dtype), 1)
     root = x.dtype.type((s.width // s.heads) ** -0.5)
     saved = []
@@ -146,7 +152,10 @@ def forward(s: Shape, w: Weights, x: Array, batch: int, layers: range) -> tuple[
 def backward(
     s: Shape, w: Weights, g: Weights, dx: Array, batch: int, layers: range, saved: list[Any]
 ) -> Array:
-    """Adds the gradients of the layers to g, and returns that of their input."""
+    """Adds the gradients of the layers to g, and returns that of their input.
+
+    dx is the gradient of their output. A name dy is the gradient of y, named as in forward.
+    """
     root = dx.dtype.type((s.width // s.heads) ** -0.5)
     for i in reversed(layers):
         x, n1, r1, q, k, v, a, o, mid, n2, r2, up = saved[i - layers.start]
@@ -209,22 +218,23 @@ class Adam:
 class Cache:
     """Keys and values of one text, in pages of a pool.
 
-    The pool is (pages, 2, heads, tokens of a page, width of a head); where[layer, block]
-    is the number of the page that has a block of the text for a layer.
+    The pool has the shape (pages, 2, heads, tokens of a page, width of a head): keys are at 0 of
+    the second axis, values at 1. A block is as many tokens of the text as a page has.
+    where[layer, block] is the number of the page with a block's keys and values for a layer.
     """
 
     def __init__(self, pool: Array, where: Array) -> None:
         self.pool, self.where = pool, where
 
     def write(self, layer: int, first: int, k: Array, v: Array) -> None:
-        """Adds tokens that begin at a place and stay within a block."""
+        """Stores keys and values of tokens from position first on, which are in one block."""
         tokens = self.pool.shape[3]
         page = self.pool[int(self.where[layer, first // tokens])]
         at = slice(first % tokens, first % tokens + k.shape[1])
         page[0, :, at], page[1, :, at] = k, v
 
     def read(self, layer: int, last: int) -> tuple[Array, Array]:
-        """The keys and values of the tokens before a place, as (heads, tokens, width)."""
+        """The keys and values of the tokens before position last, as (heads, tokens, width)."""
         blocks = -(-last // self.pool.shape[3])
         pages = self.pool[self.where[layer, :blocks].tolist()]
         pages = package_of(pages).moveaxis(pages, 0, 2)
@@ -234,7 +244,11 @@ class Cache:
 
 def _extend(s: Shape, w: Weights, tokens: Array, first: int, cache: Cache,
             done: Callable[[int], None]) -> Array:  # fmt: skip
-    """Runs all layers for the tokens from a place on, which see those before by the cache."""
+    """Runs all layers for tokens whose first one is at position first, and returns their output.
+
+    Their keys and values are added to the cache, from which they also see the tokens before them.
+    done(layer) is called when the cache has those of a layer.
+    """
     root = (s.width // s.heads) ** -0.5
     x = embed(w, tokens, first)
     p, n = package_of(x), len(x)
@@ -255,14 +269,17 @@ def _extend(s: Shape, w: Weights, tokens: Array, first: int, cache: Cache,
 
 def prefill(s: Shape, w: Weights, tokens: Array, cache: Cache,
             done: Callable[[int, int], None]) -> None:  # fmt: skip
-    """Fills the cache for whole blocks of tokens; done(layer, block) follows each page."""
+    """Fills the cache for the whole blocks of tokens. Calls done(layer, block) after each page."""
     for block in range(len(tokens) // s.page):
         first = block * s.page
         _extend(s, w, tokens[first : first + s.page], first, cache, lambda i, b=block: done(i, b))
 
 
 def decode(s: Shape, w: Weights, token: int, first: int, n: int, cache: Cache) -> Array:
-    """The logits of n tokens that follow the one at a place, each the likeliest."""
+    """The logits of the n tokens that follow token, which is at position first of the text.
+
+    The likeliest token follows each time.
+    """
     out = np.empty((n, s.vocabulary), "f4")
     for j in range(n):
         x = _extend(s, w, np.array([token]), first + j, cache, lambda i: None)

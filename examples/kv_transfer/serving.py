@@ -6,8 +6,8 @@ soon as a layer has the keys and values of a block, they go to their page at PE 
 signal. PE 1 waits for the signals of the pages. In the meantime PE 0 works on the next prompt, so
 that one PE reads while the other one writes.
 
-If the weights are tensors on a GPU, so are the pages, each PE's on its own GPU. They leave on the
-stream that has computed them, and the stream of PE 1 waits for them.
+If the weights are tensors on a GPU, so are the pages, each PE's on its own GPU. PE 0 puts a page on
+the CUDA stream that has computed it, and the CUDA stream of PE 1 waits for its signal.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from model import Array, Cache, Shape, Weights, decode, package_of, prefill
 
 @dataclass
 class Answers:
+    """The answers to prompts, and when their parts happened, in seconds of time.monotonic."""
+
     logits: list[Array] = field(default_factory=list)  # of each prompt, (tokens, vocabulary)
-    # When pages were sent or had arrived, and when a token was chosen: prompt, seconds.
+    # (prompt, time) of each page sent, of each page arrived, and of each prompt answered.
     sent: list[tuple[int, float]] = field(default_factory=list)
     arrived: list[tuple[int, float]] = field(default_factory=list)
     decoded: list[tuple[int, float]] = field(default_factory=list)
 
 
 def _pool(s: Shape, pages: int) -> tuple[int, ...]:
+    """The shape of a pool of pages (model.Cache)."""
     return pages, 2, s.heads, s.page, s.width // s.heads
 
 
@@ -54,14 +57,14 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     """The answers of two PEs; PE 1 has the logits. Each prompt is whole blocks and one token."""
     blocks = s.context // s.page
     each = s.layers * blocks
-    on = "cpu" if package_of(w["token"]) is np else "cuda"
-    pool = shmem.zeros(_pool(s, each * len(prompts)), "f4", device=on)
-    arrived = shmem.zeros(len(pool), "u8", device=on)
-    where = shmem.zeros((len(prompts), s.layers, blocks), "int64", device=on)
-    asked = shmem.zeros(len(prompts), "u8", device=on)
+    device = "cpu" if package_of(w["token"]) is np else "cuda"
+    pool = shmem.zeros(_pool(s, each * len(prompts)), "f4", device=device)
+    arrived = shmem.zeros(len(pool), "u8", device=device)  # by page: 1 when PE 0 has sent it
+    where = shmem.zeros((len(prompts), s.layers, blocks), "int64", device=device)
+    asked = shmem.zeros(len(prompts), "u8", device=device)  # by prompt: 1 when where has its pages
     out = Answers()
-    # On a GPU a put and a wait are queued among the kernels of the stream.
-    stream = None if on == "cpu" else "current"
+    # On a GPU, puts and waits are queued on torch's current stream, among its kernels.
+    stream = None if device == "cpu" else "current"
     if shmem.my_pe() == 0:
         _read(s, w, prompts, pool, arrived, where, asked, out, stream)
     else:
@@ -74,6 +77,7 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
 
 def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Array, where: Array,
           asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
+    """PE 0: runs the model over each prompt, and puts each page to PE 1."""
     for i, prompt in enumerate(prompts):
         shmem.signal_wait_until(asked, "==", 1, index=i)
         mine = np.empty(where.shape[1:], "i8")
@@ -93,6 +97,7 @@ def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Arra
 
 def _write(s: Shape, w: Weights, prompts: list[Array], n: int, pool: Array, arrived: Array,
            where: Array, asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
+    """PE 1: assigns pages to all prompts, and answers each prompt when its pages have arrived."""
     # Pages are assigned in random order, as by a cache that has been in use for a while.
     order = np.random.default_rng(7).permutation(len(pool)).reshape(where.shape)
     for i in range(len(prompts)):

@@ -1,11 +1,11 @@
 """Trains a model whose layers are split between the PEs, as a pipeline.
 
-PE 0 has the first half of the layers and PE 1 the second; a PE that is alone has all. A batch
-passes through in parts: while PE 1 works on one, PE 0 works on the next. The data between the
-halves, and its gradient on the way back, moves by put with signal into an array for that part; the
-signal is the number of the step. No additional message has to announce that such an array may be
-written again: the gradient of a part shows PE 0 that PE 1 has read the part, and the next step's
-part shows PE 1 that PE 0 has read the gradient.
+PE 0 has the first half of the layers and PE 1 the second; a single PE has all of them. A batch
+passes through in parts: while PE 1 works on one, PE 0 works on the next. The output of PE 0's half,
+and its gradient on the way back, move by put with signal into an array for that part; the signal is
+the number of the step. No additional message has to announce that such an array may be written
+again: the gradient of a part shows PE 0 that PE 1 has read the part, and the next step's part shows
+PE 1 that PE 0 has read the gradient.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 import shmem
 from model import Adam, Array, Shape, Weights, backward, embed, embed_back, forward, loss
 
-PARTS = 4  # of a batch
-TEXTS = 2  # of a part
+PARTS = 4  # parts of a batch
+TEXTS = 2  # texts of a part
 
 
 class Batches:
-    """Random pieces of a text, the same on every PE."""
+    """Batches of random pieces of a text, the same on every PE: (inputs, targets) of each part."""
 
     def __init__(self, tokens: Array, context: int, seed: int) -> None:
         self.tokens, self.context = tokens, context
@@ -47,6 +47,7 @@ def train(s: Shape, tokens: Array, steps: int, seed: int = 1) -> tuple[Weights, 
     g = s.views(gradient, first, last)
     layers, adam = range(first, last), Adam(mine, steps)
 
+    # By part: the output of PE 0's layers, at PE 1, and its gradient, at PE 0.
     there = shmem.zeros((PARTS, TEXTS * s.context, s.width), "f4")
     back = shmem.zeros(there.shape, "f4")
     arrived, returned = shmem.zeros(PARTS, "u8"), shmem.zeros(PARTS, "u8")

@@ -18,18 +18,18 @@
 namespace pagedfill
 {
 
-/* What a round asks of a server. */
+/* The pages that a round requests from one server. */
 struct share {
     request r = {};
     std::vector<page> pages;
-    uint32_t writes = 0; /* for a request */
-    uint64_t all = 0;    /* for all requests of the round */
+    uint32_t writes = 0; /* that one request causes: pages times repeats */
+    uint64_t all = 0;    /* writes of all requests of the round */
 };
 
 class client
 {
   public:
-    explicit client(const job &the_job) : j(the_job), one(j.opt.page_bytes / 8), is(one)
+    explicit client(const job &the_job) : j(the_job), want(j.opt.page_bytes / 8), have(want)
     {
     }
 
@@ -57,34 +57,36 @@ class client
     }
 
   private:
-    /* The same writes with requests and without, one after the other, so that both find the
-     * machine in the same state. The clients begin together, and compare no bytes meanwhile. */
+    /* Measures the writes of all rounds in three variants: with a request for each round (0), with
+     * one request for all of them (1), and that without filling pages (2). The variants alternate,
+     * so that all find the machine in the same state. The clients begin together, and compare no
+     * bytes meanwhile. bytes is the size of a round. Returns 1 after a failure. */
     int compare(uint64_t bytes)
     {
         const uint32_t rounds = (uint32_t)j.opt.rounds;
         std::vector<double> figures[3]; /* seconds */
         for (int i = 0; i < j.opt.measure; i++) {
-            for (int what = 0; what < 3; what++) {
+            for (int variant = 0; variant < 3; variant++) {
                 shmem_team_sync(j.clients);
-                double t =
-                    what == 0 ? round(1, false, rounds, false) : round(rounds, what == 2, 1, false);
+                double t = variant == 0 ? round(1, false, rounds, false)
+                                        : round(rounds, variant == 2, 1, false);
                 if (t < 0)
                     return 1;
-                figures[what].push_back(t);
+                figures[variant].push_back(t);
             }
         }
         double all = (double)bytes * rounds / 1e9, rate[3], ratio[3];
-        for (int what = 0; what < 3; what++) {
-            rate[what] = all / median(figures[what]);
+        for (int variant = 0; variant < 3; variant++) {
+            rate[variant] = all / median(figures[variant]);
             std::vector<double> r;
-            for (size_t i = 0; i < figures[what].size(); i++)
-                r.push_back(figures[what][i] / figures[0][i]);
-            ratio[what] = median(r);
+            for (size_t i = 0; i < figures[variant].size(); i++)
+                r.push_back(figures[variant][i] / figures[0][i]);
+            ratio[variant] = median(r);
         }
         printf("client PE %d: paged fill %.3f GB/s; without requests %.3f GB/s, ratio %.3f; "
                "the writes alone %.3f GB/s, ratio %.3f (medians of %d)\n",
                j.me, rate[0], rate[1], ratio[1], rate[2], ratio[2], j.opt.measure);
-        return round(1, false, rounds, true) < 0; /* and what was measured is right */
+        return round(1, false, rounds, true) < 0; /* once more, and compare every byte */
     }
 
     static double median(std::vector<double> v)
@@ -93,8 +95,10 @@ class client
         return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
     }
 
-    /* Asks for all pages, with so many equal requests under way at a time: the seconds until the
-     * pages of all were there, or less than 0 after a message. */
+    /* Sends each server `requests` equal requests at once, which ask for its pages `repeats` times
+     * each, and waits for all pages. unfilled: the servers write what their memory has. verified:
+     * compares every byte. Returns the seconds until the last page was there, or less than 0 after
+     * a message. */
     double round(uint32_t repeats, bool unfilled, uint32_t requests, bool verified)
     {
         std::vector<share> shares = deal(repeats, unfilled, requests);
@@ -125,8 +129,8 @@ class client
         return took;
     }
 
-    /* Deals the pages to the servers, and to the buffers. No two rounds have the same seed, so what
-     * an earlier round has left is wrong in this one. */
+    /* Divides the pages among the servers and the buffers, and makes the request for each server.
+     * No two rounds have the same seed, so bytes of an earlier round are wrong in this one. */
     std::vector<share> deal(uint32_t repeats, bool unfilled, uint32_t requests)
     {
         std::vector<share> shares((size_t)j.opt.servers);
@@ -153,6 +157,7 @@ class client
         return shares;
     }
 
+    /* Reports whether a server is lost, with a message. */
     bool lost(int server)
     {
         if (shmem_pe_accessible(server))
@@ -161,7 +166,7 @@ class client
         return true;
     }
 
-    /* Request k of a round; each has a context of its own. */
+    /* Sends request k of a round, whose context no other request has. False: the server is lost. */
     bool send(const share &x, uint32_t k, int server)
     {
         std::vector<unsigned char> m(sizeof x.r + x.pages.size() * sizeof(page));
@@ -172,6 +177,8 @@ class client
         return shmemx_send(m.data(), m.size(), TAG_REQUEST, server) == 0 || !lost(server);
     }
 
+    /* Receives the answer to request k, and reports whether the server will write all its pages.
+     * If not, there has been a message. */
     bool answered(const share &x, uint32_t k, int server)
     {
         answer a;
@@ -203,8 +210,9 @@ class client
         return true;
     }
 
-    /* Waits for the writes of a server. The loss of any PE ends a wait once, so the count decides,
-     * and the state of this server. */
+    /* Waits for the writes of a server by their notifications; `before` pages of other servers are
+     * there already, for the bar. The loss of any PE ends a wait once, so a wait that ends early
+     * fails only if this server is lost. */
     bool arrived(const share &x, int server, uint64_t before, progress *bar)
     {
         for (uint64_t got = 0; got < x.all;) {
@@ -230,7 +238,8 @@ class client
         return true;
     }
 
-    /* A write that counted twice would still be seen here, and one of an earlier round, too. */
+    /* Reports whether the counter has exactly one notification for each write: one too many is a
+     * write that counted twice, or one of an earlier round. Then clears the counter. */
     bool exact(const share &x, int server)
     {
         const uint64_t want = j.opt.last_word ? 0 : x.all;
@@ -244,18 +253,18 @@ class client
         return true;
     }
 
-    /* Every byte. The buffers may be in the memory of a GPU, which shmem_getmem reads, too. */
+    /* Compares every byte. The buffers may be in GPU memory, which shmem_getmem reads, too. */
     bool same(const share &x)
     {
         for (const page &p : x.pages) {
-            stream_page(one.data(), x.r.seed, p, j.opt.page_bytes);
-            shmem_getmem(is.data(), j.buffers[p.buffer] + p.index * j.opt.page_bytes,
+            stream_page(want.data(), x.r.seed, p, j.opt.page_bytes);
+            shmem_getmem(have.data(), j.buffers[p.buffer] + p.index * j.opt.page_bytes,
                          j.opt.page_bytes, j.me);
-            for (size_t i = 0; i < one.size(); i++) {
-                if (is[i] == one[i])
+            for (size_t i = 0; i < want.size(); i++) {
+                if (have[i] == want[i])
                     continue;
                 say(j.me, "verify page %u of buffer %u: word %zu is 0x%016llx instead of 0x%016llx",
-                    p.index, p.buffer, i, (unsigned long long)is[i], (unsigned long long)one[i]);
+                    p.index, p.buffer, i, (unsigned long long)have[i], (unsigned long long)want[i]);
                 return false;
             }
         }
@@ -263,8 +272,8 @@ class client
     }
 
     const job &j;
-    std::vector<uint64_t> one, is;
-    uint64_t number = 0;
+    std::vector<uint64_t> want, have; /* the words of a page as they must be, and as they are */
+    uint64_t number = 0;              /* of the round, from 1 */
 };
 
 int ask(const job &j)

@@ -42,9 +42,9 @@ static const char usage[] =
     "\n"
     "All commands have the same options, and SHMEM_ON_FAILURE=return.\n";
 
-[[noreturn]] static void wrong(const char *what, const char *value, const char *remedy)
+[[noreturn]] static void wrong(const char *what, const char *value, const char *cause)
 {
-    fprintf(stderr, "pagedfill: parse %s %s: %s (--help shows the usage)\n", what, value, remedy);
+    fprintf(stderr, "pagedfill: parse %s %s: %s (--help shows the usage)\n", what, value, cause);
     exit(2);
 }
 
@@ -138,8 +138,9 @@ double seconds()
     exit(1);
 }
 
-/* A process that knows the ID can join the job, so the file is for its user alone. It appears
- * whole, by link, which never replaces a file of another job. */
+/* Writes the unique ID to the file, which only this user may read: with the ID any process could
+ * join the job. link makes the file appear with its whole content, and never replaces a file of
+ * another job. */
 static void publish(int me, const std::string &file, const shmemx_uniqueid_t &id)
 {
     std::string part = file + ".part";
@@ -157,6 +158,7 @@ static void publish(int me, const std::string &file, const shmemx_uniqueid_t &id
     unlink(part.c_str());
 }
 
+/* Waits up to 60 s for the file, and reads the unique ID from it. */
 static void await(int me, const std::string &file, shmemx_uniqueid_t *id)
 {
     const double timeout = 60;
@@ -174,6 +176,7 @@ static void await(int me, const std::string &file, shmemx_uniqueid_t *id)
          "start the servers, with the same file");
 }
 
+/* The number in a variable that the launcher sets, or -1. */
 static int from_launcher(const char *name)
 {
     const char *value = getenv(name);

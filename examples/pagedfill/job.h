@@ -16,13 +16,13 @@ namespace pagedfill
 
 struct options {
     bool serve = false;
-    bool progress = false;   /* a bar, although stderr is no terminal */
-    bool last_word = false;  /* the last page says that all are there */
+    bool progress = false;   /* a bar, also if stderr is not a terminal */
+    bool last_word = false;  /* the last page brings a word that says that all pages are there */
     bool own_memory = false; /* register memory of the program, in place of shmem_malloc */
     int servers = 1, clients = 1;
-    int first = 0; /* of the clients of this command, where several commands start them */
+    int first = 0; /* number of this command's first client, if several commands start clients */
     size_t page_bytes = 65536, pages = 1000, buffers = 2;
-    int rounds = 3, measure = 0;
+    int rounds = 3, measure = 0; /* rounds, and how often to measure them (--measure) */
     uint64_t seed = 1;
     std::string id;
 };
@@ -30,12 +30,13 @@ struct options {
 /* Reads the command line, or ends the process with status 2. */
 options parse(int argc, char **argv);
 
-/* A job with M buffers of equal size on each PE, and a notification counter for each server. */
+/* A job with opt.buffers buffers of equal size on each PE, and a notification counter for each
+ * server. */
 class job
 {
   public:
-    /* Joins the job by the unique ID in the file of the options, and allocates. All PEs do it
-     * together. A failure ends the process with a message. */
+    /* Joins the job by the unique ID in the file that opt.id names, and allocates the memory. All
+     * PEs do so together. A failure ends the process with a message. */
     explicit job(const options &o);
     /* Waits for the other PEs that are alive, and leaves. */
     void leave();
@@ -44,9 +45,9 @@ class job
     int me = 0;
     std::vector<unsigned char *> buffers; /* symmetric */
     size_t buffer_bytes = 0;
-    uint64_t *words = nullptr;                 /* symmetric: from each server, of last_word */
-    int notify = 0;                            /* the first counter; there are opt.servers */
-    shmem_team_t clients = SHMEM_TEAM_INVALID; /* all of them; not valid at servers */
+    uint64_t *words = nullptr;                 /* symmetric, by server: the word of last_word */
+    int notify = 0;                            /* the first of opt.servers counters */
+    shmem_team_t clients = SHMEM_TEAM_INVALID; /* of all clients; not valid on servers */
 
     bool is_client(int pe) const
     {
@@ -57,6 +58,7 @@ class job
 /* Prints `pagedfill: PE n: ...` as one line on stderr. */
 void say(int me, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Seconds of a monotonic clock. */
 double seconds();
 
 } // namespace pagedfill

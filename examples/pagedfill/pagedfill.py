@@ -36,11 +36,11 @@ Pages = NDArray[np.void]
 
 
 class Refused(Exception):
-    """A request that is not served, with the cause."""
+    """Raised when a request is refused; the text is the cause."""
 
 
 def stream_page(words: NDArray[np.uint64], key: int, index: int) -> None:
-    """Writes a page of the stream of a key; index counts pages of this size."""
+    """Fills words with page number index, counted in pages of this size, of a key's stream."""
     first = index * len(words)
     begin = (key + 1) * 0xD1342543DE82EF95 + first * 0x9E3779B97F4A7C15
     np.multiply(np.arange(len(words), dtype="u8"), np.uint64(0x9E3779B97F4A7C15), out=words)
@@ -49,7 +49,7 @@ def stream_page(words: NDArray[np.uint64], key: int, index: int) -> None:
 
 
 def last_word(context: int) -> int:
-    """What the last page brings."""
+    """The word that the last page of a request brings with FLAG_LAST_WORD."""
     return 1 << 32 | context
 
 
@@ -104,7 +104,8 @@ def join(o: argparse.Namespace) -> None:
         uid = shmem.get_uniqueid()
         part = o.id.with_name(o.id.name + ".part")
         part.unlink(missing_ok=True)
-        # The file appears whole, for its user alone, and replaces none.
+        # Only this user may read the file: with the ID any process could join the job. link makes
+        # it appear with its whole content, and never replaces a file of another job.
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
             f.write(uid)
         try:
@@ -126,7 +127,7 @@ def join(o: argparse.Namespace) -> None:
 
 
 class Memory:
-    """The buffers of each PE, and a counter for each server."""
+    """The symmetric buffers of a PE, and its notification counters, one for each server."""
 
     def __init__(self, o: argparse.Namespace) -> None:
         each = -(-o.pages // o.buffers) * o.page_bytes
@@ -142,6 +143,7 @@ class Memory:
         self.clients = shmem.Team.world().split_strided(o.servers, 1, o.clients)
 
     def place(self, page: np.void, page_bytes: int) -> Bytes:
+        """The bytes of a page in its buffer."""
         at = int(page["index"]) * page_bytes
         return self.buffers[page["buffer"]][at : at + page_bytes]
 
@@ -158,8 +160,9 @@ class Server:
         self.message: Bytes = np.zeros(self.capacity, "u1")
         # One half is filled while the pages of the other travel.
         self.halves = [(np.zeros(self.HALF, "u1"), shmem.Context()) for _ in range(2)]
-        self.which, self.used = 0, 0
-        self.in_order = False  # all pages go on one context, since contexts have no order
+        self.which, self.used = 0, 0  # the half that is being filled, and its bytes in use
+        # With FLAG_LAST_WORD all pages go on one context: there is no order between contexts.
+        self.in_order = False
 
     def run(self) -> None:
         while not all(self.gone.values()):
@@ -173,6 +176,7 @@ class Server:
                 self.message = np.zeros(2 * len(self.message), "u1")
 
     def take(self) -> None:
+        """Receives one message and handles it."""
         m = shmem.recv(self.message)
         if m.tag == TAG_LEAVE and m.pe in self.gone:
             self.gone[m.pe] = True
@@ -206,6 +210,7 @@ class Server:
         self.reply(m.pe, ANSWER.pack(0, context, len(pages) * head[6], b""))
 
     def checked(self, head: tuple[int, ...], nbytes: int, pe: int) -> Pages:
+        """The pages that a request lists, after a check of all that it says."""
         magic, _, _, page_bytes, counter, npages, repeats, flags = head
         first, size = self.memory.notify, self.memory.nbytes
         if magic != MAGIC:
@@ -285,7 +290,7 @@ class Server:
         self.reply(pe, ANSWER.pack(1, context, 0, cause.encode()[:227]))
 
     def reply(self, pe: int, answer: bytes) -> None:
-        """A client that takes no answers must not hold the server."""
+        """Sends an answer, or drops it: a client that receives none must not block the server."""
         try:
             if not shmem.send_test(np.frombuffer(answer, "u1"), TAG_ANSWER, pe):
                 say(f"answer PE {pe}: it has too many answers that it has not received")
@@ -310,7 +315,8 @@ class Client:
             f"client PE {o.me}: {o.rounds} rounds of {o.pages} pages of {o.page_bytes} bytes: "
             f"every byte verified, {nbytes * o.rounds / took / 1e9:.3f} GB/s"
         )
-        # With requests, without, and without filling pages either; in turn, for one machine.
+        # With a request for each round; with one for all; and that without filling pages. They
+        # alternate, so that all find the machine in the same state.
         figures: list[list[float]] = [[], [], []]
         for _ in range(o.measure):
             self.together()
@@ -332,7 +338,7 @@ class Client:
             )
 
     def together(self) -> None:
-        """Waits for the other clients, so that all measure the same; not if one is lost."""
+        """Waits for the other clients, so that all measure at the same time; not if one is lost."""
         try:
             if self.memory.clients is not None:
                 self.memory.clients.sync()
@@ -347,10 +353,10 @@ class Client:
                 say(f"leave server PE {s}: it is lost")
 
     def round(self, repeats: int = 1, *, unfilled: int = 0, verify: bool = False) -> float:
-        """The seconds until all pages are there."""
+        """Requests all pages, repeats times; returns the seconds until the last one is there."""
         o, self.number = self.o, self.number + 1
         rng = np.random.default_rng((o.seed, o.me, self.number))
-        # No round leaves what the next one wants.
+        # A context and a seed for each server, so that bytes of an earlier round are wrong.
         asked = [(int(rng.integers(2**32)), int(rng.integers(2**62))) for _ in self.shares]
         flags = unfilled * FLAG_UNFILLED | o.last_word * FLAG_LAST_WORD
         if o.last_word:
@@ -383,7 +389,7 @@ class Client:
             self.again(server, lambda: shmem.wait_until(signal, "==", word))
 
     def again(self, server: int, call: object) -> None:
-        """Makes a call that the loss of another PE may end."""
+        """Makes a call that the loss of any PE may end early; exits if the server is lost."""
         try:
             call()  # type: ignore[operator]
         except shmem.PeerError:

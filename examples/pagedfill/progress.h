@@ -16,7 +16,8 @@ namespace pagedfill
 class progress
 {
   public:
-    /* A bar of `all` pages of bytes_of_page bytes. Only one PE draws it. */
+    /* A bar for `all` pages of bytes_of_page bytes. draws: this PE is the one that draws it. asked:
+     * also if stderr is not a terminal. */
     progress(bool draws, bool asked, uint64_t all, uint64_t bytes_of_page)
         : shown(draws && (asked || isatty(STDERR_FILENO))), total(all), page_bytes(bytes_of_page)
     {
@@ -29,13 +30,14 @@ class progress
     progress(const progress &) = delete;
     progress &operator=(const progress &) = delete;
 
-    /* How many pages to wait for before the next picture. */
+    /* How many pages to wait for before the next call of draw: all of them without a bar. */
     uint64_t step() const
     {
         return shown ? total / 50 + 1 : total;
     }
 
-    /* One write for a picture, because a launcher passes the output of several PEs on. */
+    /* Draws the bar by one write: a launcher that passes on the output of several PEs could put
+     * another PE's between two. */
     void draw(uint64_t done)
     {
         const uint64_t width = 40;

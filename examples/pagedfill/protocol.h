@@ -1,8 +1,8 @@
 /*
- * protocol.h: what a client and a server send each other, and the bytes of a page.
+ * protocol.h: the messages between a client and a server, and the bytes of a page.
  *
- * The numbers of a message are in the byte order of the PEs, which are of one kind in a job. Python
- * has the same layout in pagedfill.py.
+ * The numbers of a message are in the byte order of the machine: all PEs of a job have the same.
+ * pagedfill.py has the same layout in Python.
  */
 #ifndef PAGEDFILL_PROTOCOL_H
 #define PAGEDFILL_PROTOCOL_H
@@ -26,19 +26,19 @@ struct request {
     uint32_t context; /* returned in the answer, or with the last page */
     uint64_t seed;
     uint32_t page_bytes; /* a multiple of 8, up to MAX_PAGE_BYTES */
-    uint32_t notify;     /* counter of the client: 1 for each page that has been written */
+    uint32_t notify;     /* the client's notification counter: each page written adds 1 to it */
     uint32_t npages;
-    uint16_t repeats; /* write all of them so often, 1 or more */
-    uint16_t flags;   /* of those below */
+    uint16_t repeats; /* how often to write each page, 1 to MAX_REPEATS */
+    uint16_t flags;   /* FLAG_UNFILLED, FLAG_LAST_WORD */
 };
 
-/* Write what the server's memory has, to measure; else the pages are filled. */
+/* Write pages with whatever bytes the server's memory has, for measurements. */
 constexpr uint16_t FLAG_UNFILLED = 1;
-/* Pages count nothing; the last one brings the word of the request, which says that all are there.
- * Only where the path from the server keeps puts in order. */
+/* No page adds to the counter. The last one brings last_word(context), which says that all pages
+ * are there. Only where the path from the server keeps puts in order. */
 constexpr uint16_t FLAG_LAST_WORD = 2;
 
-/* What the last page brings; never 0. */
+/* The word that the last page of a request brings with FLAG_LAST_WORD; never 0. */
 inline uint64_t last_word(uint32_t context)
 {
     return (uint64_t)1 << 32 | context;
@@ -50,8 +50,8 @@ struct page {
     uint32_t index;
 };
 
-/* The answer to a request. It is sent when all writes have been begun, and may arrive before
- * their bytes: the counter says when these are there. */
+/* The answer to a request. The server sends it when it has begun all writes, and it may arrive
+ * before their bytes: the counter, or the word of the last page, says when these are there. */
 struct answer {
     uint32_t refused; /* 0: the pages will be written; 1: none will, and text says why */
     uint32_t context; /* that of the request; 0 if the request was too short to have one */
@@ -62,13 +62,13 @@ struct answer {
 static_assert(sizeof(request) == 32 && sizeof(page) == 8 && sizeof(answer) == 240,
               "messages without gaps");
 
-/* What word i of a stream is made of: from word to word it grows by the same number. */
+/* The linear part of stream_word: it grows by the same number from word to word. */
 inline uint64_t count_word(uint64_t key, uint64_t i)
 {
     return (key + 1) * 0xd1342543de82ef95 + i * 0x9e3779b97f4a7c15;
 }
 
-/* Word i of the stream of a key. Words of one stream all differ, so that a page at another place
+/* Word i of the stream of a key. The words of a stream all differ, so that a page at a wrong place
  * is noticed, and neighbouring keys have different streams. */
 inline uint64_t stream_word(uint64_t key, uint64_t i)
 {
@@ -76,8 +76,8 @@ inline uint64_t stream_word(uint64_t key, uint64_t i)
     return x ^ (x >> 29);
 }
 
-/* Writes the page at this index of a buffer into words. It goes by vectors of 16 bytes, which every
- * processor of 64 bits has: a page of 64 KiB takes 1.7 us by them, and 3.8 word by word. */
+/* Fills words with page p of the stream whose key is seed + p.buffer. It uses vectors of 16 bytes,
+ * which every 64-bit processor has: a page of 64 KiB takes 1.7 us by them, and 3.8 word by word. */
 inline void stream_page(uint64_t *words, uint64_t seed, const page &p, size_t page_bytes)
 {
     typedef uint64_t two __attribute__((vector_size(16), aligned(8)));

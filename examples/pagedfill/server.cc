@@ -19,8 +19,9 @@
 namespace pagedfill
 {
 
-/* Pages wait here until the network has read them. There are two halves: one is filled while the
- * pages of the other travel, and each has a context, so that it is waited for by itself. */
+/* Memory from which pages are put, and in which they stay until the network has read them. It has
+ * two halves: one is filled while the pages of the other travel. Each half has a context, so that a
+ * quiet waits for one half only. */
 class stage
 {
   public:
@@ -38,8 +39,8 @@ class stage
     stage(const stage &) = delete;
     stage &operator=(const stage &) = delete;
 
-    /* Whether the next pages are to keep their order: then all are written on one context, since
-     * contexts have no order between them. */
+    /* Says whether the next pages must arrive in order. Then all of them are written on one
+     * context, since there is no order between contexts. */
     void keep_order(bool kept)
     {
         if (kept == in_order)
@@ -48,7 +49,8 @@ class stage
         in_order = kept;
     }
 
-    /* Memory for the next page, and the context to write it on. It may wait for earlier pages. */
+    /* Returns memory for the next page, and in *ctx the context to write it on. May wait until
+     * earlier pages have left the memory. */
     unsigned char *next(size_t page_bytes, shmem_ctx_t *ctx)
     {
         half *h = &halves[which];
@@ -63,7 +65,7 @@ class stage
         return place;
     }
 
-    /* Waits for all pages. */
+    /* Waits until all pages are written. */
     void drain()
     {
         for (half &h : halves)
@@ -90,7 +92,7 @@ class stage
     }
 
     half halves[2];
-    int which = 0;
+    int which = 0; /* the half that is being filled */
     bool in_order = false;
 };
 
@@ -99,8 +101,7 @@ class server
   public:
     explicit server(const job &the_job)
         : j(the_job), gone(j.opt.clients, false),
-          capacity(sizeof(request) + MAX_PAGES * sizeof(page)),
-          message(new unsigned char[capacity])
+          capacity(sizeof(request) + MAX_PAGES * sizeof(page)), message(new unsigned char[capacity])
     {
     }
 
@@ -114,7 +115,7 @@ class server
   private:
     static constexpr size_t MAX_PAGES = 65536;
 
-    /* Takes one message. */
+    /* Receives one message and handles it. */
     void take()
     {
         int tag = SHMEMX_ANY_TAG, pe = SHMEMX_ANY_SOURCE;
@@ -134,7 +135,8 @@ class server
         note_losses();
     }
 
-    /* A message that no receive takes would be found again and again. */
+    /* Receives and refuses a message that is too long for `message`. Without this, every later
+     * receive would find it again and fail. */
     void take_away(int pe, int tag, size_t nbytes)
     {
         std::unique_ptr<unsigned char[]> all(new (std::nothrow) unsigned char[nbytes]);
@@ -170,7 +172,8 @@ class server
         reply(pe, a);
     }
 
-    /* A client that takes no answers must not hold the server: its answers are dropped. */
+    /* Sends an answer, or drops it if the client does not receive its answers: such a client must
+     * not block the server. */
     void reply(int pe, const answer &a)
     {
         if (shmemx_send_test(&a, sizeof a, TAG_ANSWER, pe) == 0)
@@ -180,7 +183,7 @@ class server
                 pe);
     }
 
-    /* Answers true if all that the request says can be done. */
+    /* Reports whether the server can do all that the request asks for; refuses it if not. */
     bool good(int pe, size_t nbytes, const request &r, const page *list)
     {
         const size_t wanted = sizeof r + (size_t)r.npages * sizeof *list;
@@ -205,11 +208,10 @@ class server
             refuse(pe, r.context, "it asks for %u repeats (1 to %u), flags %u (0 to %u)", r.repeats,
                    MAX_REPEATS, r.flags, most_flags);
         else if ((r.flags & FLAG_LAST_WORD) != 0 && !shmemx_put_ordered(pe))
-            refuse(
-                pe, r.context,
-                "the path to PE %d keeps no order, so the word of the last page may come before "
-                "other pages (ask for notifications)",
-                pe);
+            refuse(pe, r.context,
+                   "the path to PE %d keeps no order, so the word of the last page may come before "
+                   "other pages (ask for notifications)",
+                   pe);
         else
             return good_pages(pe, r, list);
         return false;
@@ -258,12 +260,12 @@ class server
         reply(pe, a);
     }
 
-    /* False when the client has been lost meanwhile. */
+    /* Writes each page of a request once; last: for the last time. False: the client is lost. */
     bool write_pages(int pe, const request &r, const page *list, bool last)
     {
-        const size_t look = 64; /* pages between two looks whether the client is there */
+        const size_t check = 64; /* pages from one check whether the client is lost to the next */
         for (size_t i = 0; i < r.npages; i++) {
-            if (i % look == 0 && !shmem_pe_accessible(pe)) {
+            if (i % check == 0 && !shmem_pe_accessible(pe)) {
                 pages.drain();
                 note_losses();
                 return false;
@@ -287,8 +289,8 @@ class server
 
     const job &j;
     stage pages;
-    std::vector<bool> gone; /* by the number of the client */
-    const size_t capacity;
+    std::vector<bool> gone; /* by the number of the client: has left, or is lost */
+    const size_t capacity;  /* bytes of message: the longest request */
     std::unique_ptr<unsigned char[]> message;
 };
 
