@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares drivers of this folder with shmem-perf, which measures some of the same figures.
+"""Compares drivers, programs of this folder, with shmem-perf, which has some of their figures.
 
 Runs a driver and shmem-perf in turn, in several rounds, on the node and between two simulated hosts
 over tcp, and prints by how much each figure differs: the median over the rounds of the ratios
 within a round, and the interval in which that median lies with a confidence of 95 % or more. A
-driver whose figures all agree within 3 % can go. The exit status is 1 if one differs by more.
+driver whose figures all agree within 3 % can go. The exit status is 1 if a figure differs by more.
 
     python3 bench/agree.py                       # builds the drivers, and compares them
     python3 bench/agree.py --build DIR           # only builds them, for another machine
-    python3 bench/agree.py --programs DIR        # compares those
+    python3 bench/agree.py --programs DIR        # compares drivers built by --build
 
 Standard library only.
 """
@@ -27,24 +27,26 @@ import perf
 import systems
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-WITHIN = 0.03
+WITHIN = 0.03  # a ratio that differs from 1 by up to this agrees
 CONFIDENCE = 0.95
-PLACES = {"node": (), "tcp": ("--hosts", "2")}
+PLACES = {"node": (), "tcp": ("--hosts", "2")}  # the options of shmemrun
 # The arguments of each driver, and the PEs with which it is compared. {} are the milliseconds of a
-# figure.
+# figure, 524288 the most bytes that a PE gets in a call.
 DRIVERS = {
     "oshm_micro": (("all", "{}"), 2),
     "sendrecv": (("{}",), 2),
     "collectives": (("{}", "524288"), 2),
 }
-LIMIT = 120
+LIMIT = 120  # seconds of one run
 
 
 def interval(values):
-    """The smallest interval of ranks around the median that has the true one with CONFIDENCE.
+    """The least and the greatest value of the interval that has the true median with CONFIDENCE.
 
-    The interval has all values if there are too few of them for that confidence.
+    It is the smallest interval between two ranks with equal distance from the ends. It has all
+    values if there are too few of them for that confidence.
     """
+    # outside: the probability that at most `below` of the values are less than the true median.
     v, n = sorted(values), len(values)
     outside, below = 0.0, 0
     while below < n // 2:
@@ -57,11 +59,12 @@ def interval(values):
 
 
 def verdict(pairs, best):
-    """The median of the ratios less 1, its interval, and what that means.
+    """The median of the ratios less 1, its interval, the ratio of the best values less 1, a word.
 
-    `best` is min or max, the better of values. A figure of a few nanoseconds has two values or
-    three, by the addresses that a start gets: if the medians of such a one differ by chance, the
-    best values of both decide.
+    pairs has the driver's value and shmem-perf's of each round. `best` is min or max, which returns
+    the better of values. A figure of a few nanoseconds has two or three different values, by the
+    addresses that a start of the program gets. If its medians differ by this chance, the best
+    values decide.
     """
     ratios = [theirs / ours for ours, theirs in pairs]
     low, high = (x - 1 for x in interval(ratios))
@@ -79,7 +82,7 @@ def verdict(pairs, best):
 
 
 class Comparison:
-    """The values of a driver and of shmem-perf at one place, by metric and size."""
+    """A driver and shmem-perf at one place. pairs has their values, by metric and size."""
 
     def __init__(self, driver, place, args, programs):
         self.driver, self.place, self.args = driver, place, args
@@ -94,6 +97,7 @@ class Comparison:
         return out
 
     def of_driver(self):
+        """The values of one run of the driver, by metric and size."""
         words, pes = DRIVERS[self.driver]
         words = [word.format(self.args.budget) for word in words]
         launch = [f"{self.args.bin}/shmemrun", "-n", str(pes), *PLACES[self.place]]
@@ -101,6 +105,7 @@ class Comparison:
         return {(r["metric"], r["size"]): r["value"] for r in found}
 
     def of_perf(self, rows):
+        """The values of shmem-perf for rows, by test, measure and size."""
         pes = DRIVERS[self.driver][1]
         found = {}
         for tests, sizes in perf.starts(rows):
@@ -113,7 +118,7 @@ class Comparison:
         return found
 
     def round(self, number):
-        """One value of each figure from both; they begin in turn."""
+        """Measures each figure once by both; which of them runs first alternates."""
         if number % 2 == 0 and self.pairs:
             theirs = self.of_perf(self.pairs)
             ours = self.of_driver()
@@ -129,6 +134,7 @@ class Comparison:
                 self.pairs.setdefault((metric, size), []).append((value, other))
 
     def lines(self):
+        """The results: a dict for each figure, with differences in percent."""
         for (metric, size), pairs in self.pairs.items():
             best = max if metric.endswith(("_rate", "_bw")) else min
             middle, low, high, bests, means = verdict(pairs, best)
@@ -148,6 +154,7 @@ class Comparison:
 
 
 def printed(line):
+    """A line of Comparison.lines as text."""
     test, measure = perf.FIGURES[line["metric"]]
     low, high = line["interval"]
     return (

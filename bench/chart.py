@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench/results"
 CHART = ROOT / "docs/images/figures.svg"
 
-# A page, what it compares with, its machine, and rows: the columns figure and place, a label.
+# Each group: a page of results, the column of the library that it compares with, a caption, and
+# rows: the page's columns figure and place (None: the page has no such column), and a label.
 GROUPS = [
     (
         "README.md",
@@ -62,11 +63,12 @@ GROUPS = [
 @dataclass(frozen=True)
 class Row:
     label: str
-    ours: float  # its time divided by the peer's
-    limit: Optional[float]
+    ours: float  # libshmem's time divided by the other library's
+    limit: Optional[float]  # the machine's limit as such a ratio
 
 
 def number(text):
+    """The number in a cell, or None."""
     try:
         return float(text)
     except ValueError:
@@ -87,7 +89,7 @@ def table_rows(page):
 
 
 def compared(page, peer, figure, place, label):
-    """The row of a figure, which must be there with a figure of the peer."""
+    """The Row of a figure. The page must have a row of it with a value of the peer."""
     for row in table_rows(page):
         if row.get("figure") != figure or place not in (None, row.get("place")):
             continue
@@ -104,7 +106,7 @@ def compared(page, peer, figure, place, label):
     )
 
 
-# One meaning for each colour; the second of a pair is that of a dark page.
+# The colours by meaning: on a light page, and on a dark one.
 COLOURS = {
     "page": ("white", "#1e2129"),
     "words": ("#222", "#e6e6e6"),
@@ -136,11 +138,12 @@ def box(x, y, width, height, colour):
     return f'<rect {place} class="{colour}"/>'
 
 
-LOW, HIGH = 0.1, 2.0
-LEFT, WIDTH, STEP = 270, 420, 19
+LOW, HIGH = 0.1, 2.0  # the ratios at the ends of the axis, which is logarithmic
+LEFT, WIDTH, STEP = 270, 420, 19  # where the axis begins, its width, and the height of a row
 
 
 def at(ratio):
+    """The x of a ratio; ratios beyond the axis are drawn at its end."""
     low, high = math.log(LOW), math.log(HIGH)
     return LEFT + WIDTH * (math.log(min(max(ratio, LOW), HIGH)) - low) / (high - low)
 
@@ -161,6 +164,7 @@ def legend(y):
 
 
 def draw(groups):
+    """The chart as SVG; a group is a caption and its Rows."""
     body = [
         text(10, 20, "Time of libshmem divided by the time of the other library", weight="bold"),
         *legend(40),

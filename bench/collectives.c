@@ -1,10 +1,10 @@
 /*
- * collectives: what collective calls take, by size, on any OpenSHMEM implementation. It uses only
+ * collectives: the time of collective calls, by size, on any OpenSHMEM implementation. It uses only
  * the public C API (OpenSHMEM 1.4; teams where the header says 1.5).
  *
  * The arguments: the milliseconds for each figure, and the most bytes that a PE gets in a call.
  * Output, from PE 0, tab-separated:   metric  size  value  unit
- * The size is what one PE contributes; of alltoall, to each PE.
+ * The size is how many bytes a PE contributes; in alltoall, how many to each PE.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -28,7 +28,7 @@ static long wrong;
 static long *source, *dest;
 static long *agreed; /* the number of calls, from PE 0 */
 static size_t n;     /* longs of a call */
-static double apart; /* nanoseconds between calls that are no part of them */
+static double apart; /* nanoseconds of the barriers in next, which are not part of the calls */
 
 #if !TEAMS
 static long *work;
@@ -43,7 +43,8 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Before a pSync is used again, all PEs have left the call that had it. */
+/* Follows call i. OpenSHMEM 1.4 has pSync arrays, of which call i uses number i % SYNCS: before one
+ * is used again, all PEs must have left the call that used it. */
 static void next(long i)
 {
     if (!TEAMS && i % SYNCS == SYNCS - 1) {
@@ -116,7 +117,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Nanoseconds of calls, by PE 0's clock. */
+/* The nanoseconds that calls take on this PE; PE 0's are printed. */
 static double time_of(void (*op)(long), long calls)
 {
     shmem_barrier_all();
@@ -128,7 +129,8 @@ static double time_of(void (*op)(long), long calls)
     return t;
 }
 
-/* As many calls as PE 0 says, so that a batch takes its share of the budget. */
+/* Returns the number of calls of a batch, the same on all PEs. PE 0 chooses it so that a batch
+ * takes its share of the budget. */
 static long agree(void (*op)(long))
 {
     double each = time_of(op, 8) / 8;
@@ -142,6 +144,7 @@ static long agree(void (*op)(long))
     return *agreed;
 }
 
+/* Measures an operation and prints the median of its batches. */
 static void row(const char *metric, void (*op)(long))
 {
     double v[BATCHES];
@@ -160,7 +163,7 @@ static void fill(size_t elements)
         source[i] = (long)i * (me + 1);
 }
 
-/* What the last call of a kind has left. */
+/* Checks element i of the result of the last call. */
 static void check(const char *metric, size_t i, long want)
 {
     if (dest[i] == want)
@@ -170,6 +173,7 @@ static void check(const char *metric, size_t i, long want)
                 metric, n * sizeof(long), i, dest[i], want);
 }
 
+/* Measures all calls in which a PE contributes so many bytes. */
 static void of_size(size_t bytes)
 {
     n = bytes / sizeof(long);

@@ -30,9 +30,10 @@ class Libshmem(systems.Libshmem):
 
 
 class OpenMPI(systems.OpenMPI):
-    # Each process of shmemrun is a host. The first one starts oshrun, whose daemons enter the
-    # namespaces of the others. UCX recognises a host by its name and boot_id. Each namespace has
-    # its own, so that UCX finds no shared memory between them.
+    # Three scripts. shmemrun starts HOST once for each host, in a network namespace. The first HOST
+    # starts oshrun; oshrun starts its daemon for another host by AGENT, its substitute for ssh,
+    # which enters that host's namespace. AS runs a command with the name and the boot_id of a host:
+    # UCX recognises a machine by these, and would use shared memory between equal ones.
     HOST = """#!/bin/sh
 cd {work}
 echo $$ >pid.new.$SHMEM_LAUNCHER_PE
@@ -88,6 +89,7 @@ def starts(pes, milliseconds, most):
 
 
 def measure(system, pes, hosts, milliseconds, most, limit):
+    """The rows of all calls on one library; none if a start failed or data were wrong."""
     found = []
     for arguments in starts(pes, milliseconds, most):
         argv = system.command(pes, hosts, [system.binary("perf"), *arguments])
@@ -103,7 +105,10 @@ def measure(system, pes, hosts, milliseconds, most, limit):
 
 
 def on_the_wire(metric, size, pes):
-    """The metric of bench/wire.c for a call of two hosts, and the bytes that each host sends."""
+    """The metric of bench/wire.c for a call of two hosts, and the bytes that each host sends.
+
+    A host sends once what its PEs contribute for the PEs of the other host. A barrier is 8 bytes.
+    """
     each = pes // 2
     sizes = {"fcollect": size * each, "collect": size * each, "alltoall": size * each * each}
     if metric == "broadcast":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What the headers cost a compiler: seconds of a processor, and bytes behind the preprocessor.
+"""Measures what the headers cost a compiler: processor time, and bytes after the preprocessor.
 
     python3 bench/compile_time.py [--perftest FOLDER] [--rounds N]
     python3 bench/compile_time.py --draw
 
 Compiles each program of bench/compile with shmem.cuh, with this library's headers of NVSHMEM and
 with NVIDIA's, in turn, and a file of host code with shmem.h in C and C++. Runs the steps that nvcc
-names (--dryrun) one by one, so that each has its processor time, which other work on the machine
-changes less than the time on the clock. --perftest adds programs of a folder with NVSHMEM's
-perftest, with both headers of NVSHMEM. Writes compile.md and compile.jsonl into bench/results; the
-page has figures of another machine beside, from compile-2.jsonl. --draw writes the page alone.
+names (--dryrun) one by one, to measure the processor time of each, which other work on the machine
+changes less than the elapsed time. --perftest adds programs of NVSHMEM's perftest from a folder,
+compiled with either nvshmem.h. Writes compile.md and compile.jsonl into bench/results; the page
+also has figures of another machine, from compile-2.jsonl. --draw only writes the page.
 Standard library only.
 """
 
@@ -48,7 +48,7 @@ def own_names(text):
 
 
 def steps(dryrun):
-    """The settings and the commands that nvcc --dryrun prints."""
+    """The variables and the commands that nvcc --dryrun prints."""
     env, commands = {}, []
     for line in dryrun.splitlines():
         if not line.startswith("#$ "):
@@ -63,7 +63,7 @@ def steps(dryrun):
 
 
 def kind(command):
-    """The column of a step: what reads the headers for the GPU or the host, or what follows."""
+    """The column of a step: front (preprocessors and cudafe++), cicc, ptxas, or host (the rest)."""
     tool = os.path.basename(command.split(" ", 1)[0].strip('"'))
     if tool in ("cicc", "ptxas"):
         return tool
@@ -71,7 +71,7 @@ def kind(command):
 
 
 def seconds(argv, env=None, out=None):
-    """Seconds of a processor of a command and all that it starts."""
+    """Seconds of processor time that a command uses, with all processes that it starts."""
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
             argv, env=env, stdin=subprocess.DEVNULL, stdout=out or said, stderr=said
@@ -86,7 +86,7 @@ def seconds(argv, env=None, out=None):
 
 
 def by_nvcc(nvcc, source, flags, work):
-    """The seconds of each kind of step, and the bytes that the pass for the GPU reads."""
+    """The seconds of each kind of step, and the bytes after the preprocessor in the GPU's pass."""
     argv = [nvcc, "--dryrun", "--keep", "--keep-dir", work, "-std=c++17", "-arch=" + ARCH]
     argv += ["-ccbin", "gcc", *flags, "-c", source, "-o", os.path.join(work, "out.o")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -97,11 +97,13 @@ def by_nvcc(nvcc, source, flags, work):
     for command in commands:
         took[kind(command)] += seconds(["bash", "-c", command], {**os.environ, **env})
     stem = os.path.splitext(os.path.basename(source))[0]
+    # Of the files that --keep leaves, cpp1.ii is the preprocessed input of cicc.
     took["bytes"] = os.path.getsize(os.path.join(work, stem + ".cpp1.ii"))
     return took
 
 
 def by_gcc(language, header, flags, work):
+    """The seconds to compile a file that includes the header ("": none), and its bytes."""
     compiler, dialect, standard = HOST[language]
     source = os.path.join(work, "host.c")
     with open(source, "w", encoding="utf-8") as f:
@@ -114,7 +116,7 @@ def by_gcc(language, header, flags, work):
 
 
 def programs(args, nvidia, work):
-    """Program, headers, and the function that compiles it once."""
+    """For each row of the page: program, headers, and a function that compiles it once."""
     ours = ["-Iinclude/nvshmem", "-Iinclude", "-Idevice"]
     theirs = ["-I" + os.path.join(nvidia, "include")]
 
@@ -155,7 +157,7 @@ def programs(args, nvidia, work):
 
 
 def row(program, headers, rounds):
-    """The medians of the rounds."""
+    """The medians of the rounds; seconds is that of all steps together."""
     median = {k: round(statistics.median(r[k] for r in rounds), 3) for k in rounds[0]}
     parts = [sum(v for k, v in r.items() if k != "bytes") for r in rounds]
     return {
@@ -173,7 +175,7 @@ def of_nvidia(rows):
 
 
 def ratio(one, nvidia, key):
-    """One figure to that with NVIDIA's headers, or "" where there is no such program."""
+    """A row's figure divided by that with NVIDIA's headers; "" for NVIDIA's row, or without one."""
     return f"{one[key] / nvidia[key]:.2f}" if nvidia and one is not nvidia else ""
 
 

@@ -2,11 +2,11 @@
  * idle: the share of a core that an idle PE uses.
  *
  * For two seconds, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which
- * PE 0 joins afterwards. A thread of each PE measures the CPU time of its whole process, all
- * threads together, over the second of them: a PE may be awake for a moment before it sleeps.
+ * PE 0 joins afterwards. A thread of each PE measures the CPU time of all threads of its process
+ * over the last of the two seconds: a waiting PE polls for a moment before it sleeps.
  *
- * An argument is a number of puts of 64 KiB that each PE makes to the next one before: their
- * remains must not keep a thread awake.
+ * The argument is a number of puts of 64 KiB that each PE makes to the next one first: what they
+ * leave in the library must not keep a thread awake.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */
@@ -31,6 +31,7 @@ static void pass_second(void)
     nanosleep(&second, NULL);
 }
 
+/* A thread: waits a second, and stores the CPU time of its process in the next one, in percent. */
 static void *measure(void *percent)
 {
     pass_second();
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
         shmem_global_exit(2);
     for (long i = 0; i < puts; i++)
         shmem_putmem(bulk, bulk + BULK, BULK, (me + 1) % n);
-    /* Start-up work, and the first sleep of every helper thread, is over. */
+    /* Start-up work must be over, and every thread of the library have slept once. */
     shmem_barrier_all();
     struct timespec pause = {.tv_nsec = 200000000};
     nanosleep(&pause, NULL);

@@ -16,6 +16,7 @@ def output(*argv):
 
 
 def first(pattern, text):
+    """The first group of the pattern's first match in the text, or "unknown"."""
     found = re.search(pattern, text, re.MULTILINE)
     return found.group(1).strip() if found else "unknown"
 

@@ -1,7 +1,7 @@
 /*
- * many: 64 puts of 8 KiB to one PE, which waits until all of them are there and answers: with a
- * notification each, with a signal each, and with one signal behind a fence. libshmem alone has
- * notifications.
+ * many: 64 puts of 8 KiB to one PE, which waits until all of them are there and answers. The puts
+ * are announced in three ways: each by a notification, each by a signal, or all by one signal
+ * behind a fence. Notifications are an extension of libshmem.
  *
  *   many [milliseconds a figure]
  *
@@ -20,9 +20,9 @@
 enum { PUTS = 64, BYTES = 8192, MOST = 20000, FEWEST = 20 };
 
 static int me, peer;
-static char *from, *to;          /* PUTS pieces */
+static char *from, *to;          /* PUTS pieces of BYTES bytes */
 static uint64_t *signals, *last; /* one for each put, and the answer */
-static double took[MOST];
+static double took[MOST];        /* nanoseconds, by the number of the turn */
 static long errors;
 
 static double now(void)
@@ -37,8 +37,8 @@ static char *piece(char *area, int i)
     return area + (size_t)i * BYTES;
 }
 
-/* The turns of all figures are counted together, so no word is reset. Those of notifications are
- * the first. */
+/* A turn is 64 puts and the answer. One count of turns runs through all figures, so that no signal
+ * has to be reset. notify is measured first, so the counter of notifications is PUTS times it. */
 static void put_notify(uint64_t turn)
 {
     (void)turn;
@@ -80,7 +80,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One turn: PE 0 puts, PE 1 looks at the bytes and answers. */
+/* One turn: PE 0 puts; PE 1 waits, answers, and then checks the bytes. */
 static void turn_of(void (*put)(uint64_t), void (*await)(uint64_t), uint64_t turn)
 {
     if (me == 0) {
@@ -100,6 +100,7 @@ static void turn_of(void (*put)(uint64_t), void (*await)(uint64_t), uint64_t tur
     shmem_barrier_all();
 }
 
+/* Prints the median of n turns, after FEWEST turns that do not count. */
 static void figure(const char *name, void (*put)(uint64_t), void (*await)(uint64_t), long n)
 {
     static uint64_t turn;

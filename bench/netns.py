@@ -5,7 +5,7 @@ import subprocess
 import time
 
 DEVICE = "ve0"  # the same name on both sides, as Open MPI's settings need
-ADDRESSES = ("198.18.255.1", "198.18.255.2")  # from the range for benchmarks
+ADDRESSES = ("198.18.255.1", "198.18.255.2")  # from the range for benchmarks (RFC 2544)
 NETWORK = "198.18.255.0/30"
 
 
@@ -20,7 +20,7 @@ def _ip(*args):
 
 
 class Pair:
-    """A context: the namespaces exist inside it and are gone after it."""
+    """A context manager: the namespaces exist while it is entered. Needs root."""
 
     def __init__(self):
         self.names = tuple(f"shmem-bench-{os.getpid()}-{side}" for side in "ab")
@@ -44,7 +44,7 @@ class Pair:
         return self
 
     def _await_link(self):
-        # UCX calls a peer unreachable whose interface has no carrier yet.
+        # UCX reports a peer as unreachable while the interface has no carrier.
         end = time.monotonic() + 5
         while any("state UP" not in _ip("-n", n, "link", "show", DEVICE) for n in self.names):
             if time.monotonic() > end:

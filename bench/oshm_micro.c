@@ -211,7 +211,7 @@ static void op_get_window(long n, size_t s)
         shmem_quiet();
     }
 }
-/* small puts to successive words: a sequence, not one hot word */
+/* 512 small puts to successive addresses in 64 KiB, and a quiet */
 static void op_rate_nbi(long n, size_t s)
 {
     const size_t span = (size_t)64 << 10;
@@ -279,7 +279,7 @@ static void op_memcpy(long n, size_t s)
 
 static void check_put(size_t s, const char *what)
 {
-    /* a fresh pattern, put and read back from the far side */
+    /* puts a new pattern and gets it back from the peer */
     for (size_t i = 0; i < s; i++)
         src[i] = (char)(i * 7 + s + 3);
     shmem_putmem_nbi(dst, src, s, peer);
@@ -367,7 +367,7 @@ static void do_signal_pingpong(long n)
         }
 }
 
-/* Both PEs send at once, as programs do that exchange their borders. */
+/* Both PEs send at once, as in programs that exchange borders. */
 static void do_exchange(long n)
 {
     static uint64_t seq;
@@ -429,7 +429,7 @@ static void do_reduce(long n)
     }
 }
 
-/* Nanoseconds a call: PE 0's clock, an iteration count agreed beforehand. */
+/* Nanoseconds a call by this PE's clock; PE 0 chooses the number of calls in a batch. */
 static double timed_all(void (*op)(long))
 {
     double t, v[BATCHES];
@@ -510,7 +510,8 @@ static void pingpong(void)
 #endif
 }
 
-/* Symmetric memory. A page behind it keeps the next block from the same sets of the caches. */
+/* Allocates n bytes of zeroed symmetric memory, or ends the job. The extra page shifts the next
+ * block, so that equal offsets in two blocks do not fall into the same sets of the caches. */
 static void *need(size_t n)
 {
     void *p = shmem_align(4096, n + 4096);
@@ -525,7 +526,7 @@ static void *need(size_t n)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
-    double t0 = now(), t1, t2;
+    double t0 = now(), t1, t2; /* before init, after it, and before a later measurement */
     if (argc > 2)
         budget_ns = atof(argv[2]) * 1e6;
 

@@ -1,10 +1,11 @@
-"""The files of a benchmark: its rows behind the facts of the machine, and the page of them."""
+"""The files of a benchmark: JSON lines, facts of the machine first and then rows; and a page."""
 
 import json
 import os
 
 
 def rows(folder, name, facts, found):
+    """Writes the facts and the rows (found) into a file."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
         for row in [{"facts": facts}, *found]:
@@ -19,7 +20,7 @@ def read(path):
 
 
 def read_beside(path):
-    """What `read` returns of a file of another machine; {} and [] without such a file."""
+    """Like `read`, of a file with the rows of another machine; {} and [] without the file."""
     return read(path) if os.path.exists(path) else ({}, [])
 
 

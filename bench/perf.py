@@ -44,7 +44,11 @@ def sources():
 
 
 def starts(rows):
-    """The starts that measure rows of these metrics and sizes: tests, and sizes of all of them."""
+    """Groups rows, pairs of metric and size, into starts of the program.
+
+    A start has one set of sizes for all its tests. Returns pairs: the (test, measure) of a start,
+    and its sizes. The size 0, of calls without data, becomes 8.
+    """
     sizes = {}
     for metric, size in rows:
         if metric in FIGURES:
@@ -62,7 +66,7 @@ def arguments(tests, sizes, budget):
 
 
 def row(line, names=FIGURES):
-    """The row of a line that the program prints, or None: names are those of the metrics wanted."""
+    """The row of a line that the program prints. None: its metric is not in names."""
     kind, *fields = line.split("\t")
     values = dict(field.split("=", 1) for field in fields if "=" in field)
     if kind == "end":

@@ -33,7 +33,8 @@ int main(void)
             shmem_barrier_all();
         took = (now() - start) / CALLS;
         barrier = took < barrier ? took : barrier;
-        /* The writer empties the ring, which holds more than all calls of a repetition. */
+        /* In this pause the shim's writer thread empties the ring of recorded calls. The ring holds
+         * more than all calls of a repetition, so no call waits for the writer. */
         struct timespec nap = {0, 100000000};
         nanosleep(&nap, NULL);
     }

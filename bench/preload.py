@@ -2,8 +2,8 @@
 """Measures what libshmem_preload.so costs: a call that is counted, a call that is timed, and the
 start of a program that calls no SHMEM function.
 
-bench/preload.c is run without and with the shim in turn; a difference is that of the least figures,
-because whatever else runs on the machine only adds. Standard library only.
+bench/preload.c is run without and with the shim in turn. Differences are those of the minima,
+because other work on the machine can only add time. Standard library only.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SHIM = os.path.join(
     "lib",
     "libshmem_preload.so",
 )
-# Nanoseconds of a call, and milliseconds of an exec, at most.
+# The bounds of what the shim adds: to a call that is counted or timed in ns, to an exec in ms.
 COUNTED, TIMED, EXEC = 20, 60, 0.3
 
 
@@ -35,7 +35,7 @@ def run(argv, env):
 
 
 def calls(work, rounds):
-    """The least nanoseconds of each call, by how it is traced."""
+    """The least nanoseconds of each call: without the shim, counted, and timed."""
     program = os.path.join(work, "preload")
     run(
         ["gcc", "-O2", "bench/preload.c", "-o", program, "-Iinclude", "-Lbuild/lib", "-lshmem"]
@@ -57,7 +57,7 @@ def calls(work, rounds):
 
 
 def starts(number):
-    """The least milliseconds of /bin/true, without and with the shim."""
+    """The least milliseconds of `number` runs of /bin/true, without and with the shim."""
     least = [1e9, 1e9]
     for _ in range(number):
         for which, env in enumerate(({}, {"LD_PRELOAD": SHIM})):
@@ -68,7 +68,7 @@ def starts(number):
 
 
 def rows(least, start):
-    """What, without, with, difference, bound, unit."""
+    """The rows of the page: what, without the shim, with it, difference, its bound, unit."""
     for way, bound in (("counted", COUNTED), ("timed", TIMED)):
         for name in least[way]:
             before, after = least["without"][name], least[way][name]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The cost of a call from Python: put, allocation, import; writes bench/results/python.md.
+"""The cost of calls from Python: puts, allocations, import; writes bench/results/python.md.
 
-Started alone it starts itself as two PEs. Each figure is the median of batches, in one run, so that
-the kinds of calls can be compared on a machine with other load.
+Starts itself as two PEs (--pe). All figures come from one run and are medians of short batches, so
+that they can be compared although the machine has other work. --draw only writes the page.
 """
 
 import ctypes
@@ -41,13 +41,14 @@ def per_call(function, batches=400, calls=100):
 
 
 def rows_of_pe():
+    """Runs as a PE. On PE 0 yields each figure: its name, its median and its least, in seconds."""
     import numpy as np
     import shmem
 
     shmem.init()
     box, one, peer = shmem.zeros(1, "int64"), np.ones(1, "i8"), 1
-    # PE 1 sleeps in the meantime: a waiting PE uses a core, and two cores may be one that is
-    # shared.
+    # PE 1 sleeps in the meantime: a PE that waits in a call uses a processor, and two processors
+    # may share one core.
     done = shmem.zeros(1, "int64")
     shmem.put(box, one, pe=peer)
     if shmem.my_pe() == 0:
@@ -99,7 +100,7 @@ def importing():
 
 
 def of_c():
-    """Microseconds of a put of 8 bytes in C, to the other PE of two."""
+    """Microseconds of a put of 8 bytes in C to the other PE, by bench/oshm_micro.c."""
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/oshm_micro"
         lib = BUILD / "lib"
@@ -110,8 +111,9 @@ def of_c():
     return float(re.search(r"^put_blocking_issue\t8\t([\d.]+)", done.stdout, re.MULTILINE)[1])
 
 
-# The files of the rows, of this machine and of another, and the page of both.
+# The files with the rows of this machine and of another one, and the page of both.
 ROWS, BESIDE, PAGE = "python.jsonl", "python-2.jsonl", "python.md"
+# The names of two rows.
 OF_C, IMPORT = "put of 8 bytes in C", "import, beyond numpy, of a core"
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Calls of Python on two GPUs beside the same calls of C, and beside NCCL's.
+"""Compares calls from Python on two GPUs with the same calls from C, and with NCCL's.
 
     python3 bench/python_gpu.py    writes python-gpu.md, into bench/results or OUT, and prints it
 
-C's times are those of bench/gpu/host.cu and stream.cu (`make gpu-figures`), which alternate with
+C's times are those of bench/gpu/host.cu and stream.cu (`make gpu-figures`), which run in turn with
 the same calls from Python: a put of 64 MiB with a quiet, and puts of 64 MiB on a stream. An
 alltoall of shmem and torch.distributed's all_to_all_single by NCCL alternate in the same processes,
 on the same stream. A ratio is the median of those within a round.
@@ -48,13 +48,14 @@ FIGURES = [
 
 
 def say(name: str, size: int, us: list[float]) -> None:
+    """Prints the row of a figure: bytes, and the median, least and greatest microseconds."""
     us = sorted(us)
     row = {"figure": name, "bytes": size, "value": us[len(us) // 2], "min": us[0], "max": us[-1]}
     print(json.dumps(row), flush=True)
 
 
 def puts() -> None:
-    """As host.cu and stream.cu do it, call by call."""
+    """Runs as a PE: the puts of bench/gpu/host.cu and stream.cu, with the same repetitions."""
     import shmem
     import torch
 
@@ -102,7 +103,7 @@ def puts() -> None:
 
 
 def exchange(meeting: str) -> None:
-    """Both ways to exchange blocks, in turn."""
+    """Runs as a PE: three calls that exchange blocks, in turn. meeting: a new file for NCCL."""
     import shmem
     import shmem.torch as st
     import torch
@@ -173,7 +174,7 @@ def exchange(meeting: str) -> None:
 
 
 def rows(*command: str) -> list[dict]:
-    """The output of a job of two PEs, as objects."""
+    """Starts a job of two PEs; returns the JSON objects in its output."""
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     env = {
         **os.environ,
@@ -190,11 +191,16 @@ def rows(*command: str) -> list[dict]:
 
 
 def values(found: list[dict], size: int) -> dict[str, float]:
+    """The values of the rows of this many bytes, by figure."""
     return {r["figure"]: r["value"] for r in found if r.get("bytes") == size}
 
 
 def measure() -> tuple[list[dict[str, tuple[float, float]]], dict[str, str]]:
-    """For each round, the times of Python and of the other for each figure, in microseconds."""
+    """Makes all rounds.
+
+    Returns for each round the microseconds of Python and of the other system, by the title of a
+    figure; and the versions that the PEs report.
+    """
     rounds, about = [], {}
     for _ in range(ROUNDS):
         c = rows(str(BUILD / "figures/host"), str(PUT)) + rows(str(BUILD / "figures/stream"), "put")

@@ -40,19 +40,20 @@ struct peer_info {
 };
 
 static struct side {
-    int first; /* this one measures, the other answers */
+    int first; /* this side measures, the other one answers */
     struct fid_ep *ep;
     struct fid_cq *cq;
     fi_addr_t peer;
     char *memory;
-    volatile uint64_t *word; /* the word that the other side writes */
-    uint64_t turn;           /* of both words */
-    uint64_t base, key;      /* of the other side's memory */
+    volatile uint64_t *word; /* in this side's memory; the other side writes it */
+    uint64_t turn;           /* number of volleys so far, which the words get */
+    uint64_t base, key;      /* of the other side's memory, for fi_write */
     void *desc;
-    struct fi_context2 contexts[WINDOW];
-    int free[WINDOW], n_free;
+    struct fi_context2 contexts[WINDOW]; /* of the writes under way */
+    int free[WINDOW], n_free;            /* the stack of the contexts that are not in use */
 } side;
 
+/* Exits with a message if code is an error of libfabric, which is negative. */
 static void need(long code, const char *what)
 {
     if (code < 0) {
@@ -68,6 +69,8 @@ static double now(void)
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+/* Opens an endpoint on this side's address, and exchanges peer_info with the other process over the
+ * socket `other`. */
 static void open_side(const char *provider, const char *address, int other)
 {
     struct fi_info *hints = fi_allocinfo(), *info;
@@ -117,6 +120,7 @@ static void open_side(const char *provider, const char *address, int other)
         side.free[side.n_free++] = i;
 }
 
+/* Reads completions, which also makes the provider progress, and frees their contexts. */
 static void reap(void)
 {
     struct fi_cq_entry entries[32];
@@ -131,6 +135,7 @@ static void reap(void)
             (int)((struct fi_context2 *)entries[i].op_context - side.contexts);
 }
 
+/* Begins a write of n bytes to offset at of the other side's memory. */
 static void post(size_t at, const void *from, size_t n)
 {
     while (side.n_free == 0)
@@ -148,6 +153,7 @@ static void post(size_t at, const void *from, size_t n)
     side.n_free--;
 }
 
+/* Begins a write of a word, without a completion. */
 static void inject(size_t at, uint64_t value)
 {
     ssize_t code;
@@ -173,7 +179,7 @@ static void drain(void)
 {
     while (side.n_free < WINDOW)
         reap();
-    volley(); /* a completion only frees the source; now the data has arrived */
+    volley(); /* a completion only says that the source is free; the answer, that data arrived */
 }
 
 static void op_volley(long n, size_t size)
@@ -233,7 +239,8 @@ static double timed(void (*op)(long, size_t), size_t size)
     return v[BATCHES / 2];
 }
 
-/* The other side takes part in volleys until the first side ends them. */
+/* The other side: answers volleys until the first side sends a byte over the socket. While it waits
+ * for a volley it checks the socket, by a system call, only every 10,000 polls. */
 static void answer(int other)
 {
     char over;
@@ -265,6 +272,7 @@ static void measure(int other)
         need(-FI_EIO, "end the other side");
 }
 
+/* Moves this process into a network namespace that `ip netns` has made. */
 static void enter(const char *namespace)
 {
     char path[256];

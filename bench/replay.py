@@ -2,10 +2,11 @@
 """Checks shmem-trace replay against this machine: halo3d, gups and pagerank over tcp between two
 network namespaces, predicted from traces of one node.
 
-In each round shmem-perf, woken and every program run over tcp, and every program runs on one node
-under libshmem_preload.so. The medians of the first two's figures are the parameters. A prediction
-counts as met when the medians of the predicted and of the measured times differ by up to 30 %. The
-times are those that the programs print, between their last two barriers. Standard library only.
+In each round shmem-perf, bench/woken.c and every program run over tcp, and every program runs on
+one node under libshmem_preload.so, which records its trace. The medians of shmem-perf's and woken's
+figures are the parameters of the prediction. A prediction counts as met when the medians of the
+predicted and of the measured times differ by up to 30 %. The times are those that the programs
+print, between their last two barriers. Standard library only.
 """
 
 import argparse
@@ -24,16 +25,17 @@ PROGRAMS = {
     "gups": ("gups", "65536", "100000"),
     "pagerank": ("pagerank", "20"),
 }
-WITHIN = 0.3
+WITHIN = 0.3  # how far a met prediction may be from the measurement
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHIM = os.path.join(ROOT, "build", "lib", "libshmem_preload.so")
 NETWORK = ("--hosts", "2", "--host-netns")
+# The tests of shmem-perf that give the parameters of a prediction.
 FIGURES = ("p_visible", "put_bandwidth", "put_latency", "put_rate", "get_latency")
 FIGURES += ("fetch_add", "add_rate", "put_signal_exchange", "barrier")
 
 
 def launch(options, argv, env, command="shmemrun"):
-    """The output of two PEs."""
+    """Starts a program with two PEs, and returns its output."""
     argv = [f"build/bin/{command}", "-n", "2", *options, *argv]
     status, out, err = systems.run(argv, 120, systems.environment(**env))
     if status != 0:
@@ -54,12 +56,12 @@ def spread(values):
 
 
 def met(predicted, measured):
-    """Whether the median of the predictions is near enough to that of the measurements."""
+    """Reports whether the medians of predictions and measurements differ by at most WITHIN."""
     return abs(statistics.median(predicted) / statistics.median(measured) - 1) <= WITHIN
 
 
 def compiled(work, name):
-    """The program of bench/NAME.c."""
+    """Builds bench/NAME.c, and returns the path of the program."""
     program, lib = os.path.join(work, name), os.path.abspath("build/lib")
     compiler = ["gcc", "-std=gnu11", "-O2", f"bench/{name}.c", "-o", program, "-Iinclude"]
     compiler += [f"-L{lib}", "-lshmem", f"-Wl,-rpath,{lib}"]
@@ -70,7 +72,11 @@ def compiled(work, name):
 
 
 def measure(args, work, env):
-    """Figures of shmem-perf and woken, times over tcp and on one node, and folders of traces."""
+    """Makes all rounds.
+
+    Returns the output of shmem-perf and woken, and by program: the times over tcp, the times on one
+    node, and the folders of the traces.
+    """
     woken = compiled(work, "woken")
     sizes = ["-s", "8,4K,64K,1M", "-T", str(args.budget), "--json"]
     figures, real, node, traces = "", {}, {}, {}
@@ -88,7 +94,10 @@ def measure(args, work, env):
 
 
 def predict(folder, parameters, work, processors):
-    """The predicted time of the last phase, in seconds, and the bottleneck."""
+    """The predicted time of the last phase in seconds, and the bottleneck that shmem-trace names.
+
+    folder has a trace; processors is the number of them on each of the two hosts.
+    """
     out = os.path.join(work, "prediction.json")
     argv = ["build/bin/shmem-trace", "replay", folder, "--model", "tcp", "--hosts", "2"]
     argv += ["--processors", str(processors), "--measured", parameters, "--json", out]

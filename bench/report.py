@@ -14,10 +14,11 @@ import output
 
 @dataclass(frozen=True)
 class Figure:
-    """libshmem's value against another one of the same run, or against a number.
+    """A value of libshmem, and its bound.
 
-    `best` is "low" or "high"; `bound` is the ratio to `against` (or the value
-    itself, when `against` is a unit) that is allowed at most or at least.
+    `best` says whether "low" or "high" values are good. If `against` is one of UNITS, the value may
+    be at most (low) or must be at least (high) `bound` in that unit. Otherwise this holds of the
+    ratio of the value to the one that `against` names (Results.against).
     """
 
     what: str
@@ -30,10 +31,12 @@ class Figure:
     against: str
 
 
+# best, bound and against of several figures.
 LAT = ("low", 1.0, "oshmem")
 RATE = ("high", 1.0, "oshmem")
 ON_NODE = ("low", 0.7, "oshmem")
 COLLECTIVE = ("low", 0.8, "oshmem")
+# The systems whose rows are limits of the machine (bench/systems.py).
 LIMITS = ("fi_pingpong", "iperf3", "raw")
 UNITS = ("ms", "MiB/PE", "% CPU", "Mop/s")
 FIGURES = [
@@ -109,6 +112,7 @@ class Results:
 
     @staticmethod
     def key(row):
+        """What a row measures: the fields by which rows of all rounds belong together."""
         return tuple(row[k] for k in ("system", "place", "pes", "metric", "size"))
 
     def median(self, *key) -> Optional[float]:
@@ -116,10 +120,10 @@ class Results:
         return statistics.median(found) if found else None
 
     def ratio(self, ours, bases) -> Optional[float]:
-        """Median over the rounds of the ratio within a round to the largest of bases.
+        """The median over the rounds of the ratio of ours to the largest of bases in a round.
 
-        The speed of a shared machine changes between rounds by more than the systems differ;
-        within a round they ran one after the other.
+        ours and bases are keys of rows. Values of different rounds are not compared: the speed of a
+        shared machine changes between rounds by more than the systems differ.
         """
         rounds = {}
         for r in self.rows:
@@ -133,7 +137,7 @@ class Results:
         return statistics.median(pairs) if pairs else None
 
     def against(self, f: Figure):
-        """The keys of the figure's bound; none for a plain number."""
+        """The keys of the rows with which a figure is compared; none if its bound is a number."""
         if f.against in UNITS:
             return ()
         if f.against == "memcpy":
@@ -145,7 +149,7 @@ class Results:
         if f.against == "4 PEs":
             return (("libshmem", f.place, 4, f.metric, f.size),)
         if f.against == "limit":
-            # A stream has no sizes.
+            # iperf3 measures a stream, whose row always has this size.
             return (
                 ("iperf3", f.place, f.pes, f.metric, 1 << 20),
                 ("raw", f.place, f.pes, f.metric, f.size),
@@ -153,14 +157,17 @@ class Results:
         return ((f.against, f.place, f.pes, f.metric, f.size),)
 
     def limit(self, f: Figure) -> Optional[float]:
-        """The bound of the figure, if it is not a peer."""
+        """The value of what a figure is compared with; None if that is OSHMEM or a number."""
         if f.against == "oshmem":
             return None
         found = [m for m in (self.median(*base) for base in self.against(f)) if m is not None]
         return max(found) if found else None
 
     def verdict(self, f: Figure):
-        """(ours, OSHMEM's, limit, ratio, met); None where it was not measured."""
+        """(libshmem's value, OSHMEM's, the limit, the ratio or value that has a bound, met).
+
+        None stands for what was not measured.
+        """
         ours = self.median("libshmem", f.place, f.pes, f.metric, f.size)
         peer = self.median("oshmem", f.place, f.pes, f.metric, f.size)
         limit = self.limit(f)
@@ -281,8 +288,9 @@ def page(results, facts, beside=None):
 
 
 def draw(folder):
-    """Writes the page of the rows in a folder, with those of BESIDE in it beside, if there are any;
-    returns the results.
+    """Writes the page of the rows in a folder, and returns the results.
+
+    If the folder has a file BESIDE, the page also has the figures of its rows.
     """
     results, facts = _read(os.path.join(folder, "rows.jsonl"))
     other = os.path.join(folder, BESIDE)

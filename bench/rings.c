@@ -2,11 +2,15 @@
  * rings: the cost of passing an operation to the proxy through a ring, for host threads over a
  * network.
  *
- * PE 0 pushes, the last PE is the target and sleeps in its own code. Rows: the time until a
- * sleeping proxy takes a push out of its ring (median and worst of 20, 150 ms apart), the same
- * while it is busy, an 8-byte put with quiet through the ring and by the call, and the share of a
- * core that the process uses in a second without work, with rings open. For comparison, a thread of
- * the program that sleeps like the proxy and is woken only by a descriptor.
+ * PE 0 pushes; the last PE is the target, and waits in a call. Rows:
+ *   ring_first     until a sleeping proxy has taken an operation out of its ring: the median, and
+ *                  the worst, of 20 pushes 150 ms apart
+ *   ring_taken     the same while the proxy is awake
+ *   ring_p_quiet   an 8-byte put and a quiet through the ring
+ *   call_p_quiet   the same by the calls of the library
+ *   ring_idle      the share of a core that the process uses in a second without work
+ *   wake           the limit of ring_first: until a thread that sleeps in poll, as the proxy does,
+ *                  is awake after a write to its eventfd
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */
@@ -21,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST = 20, MANY = 2000 };
+enum { FIRST = 20, MANY = 2000 }; /* samples with a proxy that sleeps, and with one that is awake */
 
 static double now(clockid_t clock)
 {
@@ -39,7 +43,8 @@ static int ascending(const void *a, const void *b)
 static const struct shmemi_device_state *state;
 static const struct shmemi_ring *ring;
 
-/* From before the push until the proxy has taken it, in us. */
+/* Pushes a put of 4 bytes to offset place of pe's segment. Returns the time until the proxy has
+ * taken it, in us. */
 static double push(uint64_t place, int pe, uint32_t value)
 {
     struct shmemi_words w = shmemi_pack_p((uint32_t)pe, 0, place, 2, value);
@@ -55,21 +60,21 @@ static void row(const char *metric, int size, double value, const char *unit)
     printf("%s\t%d\t%.6g\t%s\n", metric, size, value, unit);
 }
 
-static int bell;
-static uint32_t rung;
+static int bell;      /* the eventfd on which sleeper waits */
+static uint32_t rung; /* how often sleeper has been woken */
 
 static void *sleeper(void *arg)
 {
-    for (uint64_t ring = 0; ring < FIRST;) {
+    for (uint32_t woken = 0; woken < FIRST;) {
         struct pollfd fd = {.fd = bell, .events = POLLIN};
         uint64_t n;
         if (poll(&fd, 1, 100) > 0 && read(bell, &n, sizeof n) == sizeof n)
-            __atomic_store_n(&rung, (uint32_t)++ring, __ATOMIC_RELEASE);
+            __atomic_store_n(&rung, ++woken, __ATOMIC_RELEASE);
     }
     return arg;
 }
 
-/* The limit of ring_first. */
+/* Measures wake. */
 static void wake(double *sample)
 {
     pthread_t thread;
@@ -94,6 +99,7 @@ static void wake(double *sample)
     row("wake_worst", 0, sample[FIRST - 1], "us");
 }
 
+/* On PE 0: all rows. place is the offset of word in a segment. */
 static void measure(uint64_t place, long *word, int target)
 {
     double sample[MANY];

@@ -22,7 +22,7 @@ import perf
 import report
 import systems
 
-PAIRS = 10
+PAIRS = 10  # additional rounds of Bench.pairs
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Job:
     pes: int
     program: str
     args: tuple
-    last: str  # a row of every complete run
-    only: str = ""  # the one system that it measures
+    last: str  # the metric of a row that every complete run prints
+    only: str = ""  # the name of the only system to run it with; "": all
 
     def title(self):
         return f"{self.place}, {self.pes} PEs, {self.program} {' '.join(self.args)}".strip()
@@ -75,13 +75,14 @@ def perf_jobs(place, pes, metrics, budget, only=""):
 
 
 def jobs(budget_ms):
+    """All jobs of a round; a figure takes budget_ms milliseconds."""
     budget = str(budget_ms)
     yield Job("node", 2, "oshm_micro", ("init",), "mem_pss_init")
     yield Job("node", 8, "oshm_micro", ("init",), "mem_pss_init")
     yield Job("node", 2, "oshm_micro", ("p2p", budget), "errors")
     yield from perf_jobs("node", 2, PAIR, budget)
     yield from perf_jobs("node", 4, COLLECTIVES, budget)
-    # OSHMEM's PEs wait without yielding their cores.
+    # Not OSHMEM: its PEs wait without yielding their processors, of which there may be fewer.
     yield from perf_jobs("node", 8, COLLECTIVES, budget, only="libshmem")
     yield Job("node", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "oshm_micro", ("p2p", budget), "errors")
@@ -94,11 +95,16 @@ def jobs(budget_ms):
     yield Job("tcp", 2, "words", (budget,), "errors")
     # OSHMEM has no notifications.
     yield Job("tcp", 2, "many", (budget,), "errors", only="libshmem")
-    # OSHMEM has no thread that serves a target whose program is elsewhere.
+    # OSHMEM has no thread that serves a target while its program makes no call.
     yield Job("tcp", 2, "words", ("served", budget), "errors", only="libshmem")
 
 
 class Bench:
+    """The measurement: its rows, and the texts of the runs that failed.
+
+    work is a folder for programs, memory one in /dev/shm for Open MPI's segments.
+    """
+
     def __init__(self, args, work, memory):
         self.args = args
         self.rows = []
@@ -113,6 +119,7 @@ class Bench:
         self.rows.append({"system": system, "place": place, "pes": pes, "round": number, **row})
 
     def measure(self, pair, number, job):
+        """Runs a job once with each system. pair: the network namespaces; number: of the round."""
         # The order alternates, so that neither always runs on the warmer machine.
         order = self.systems if number % 2 else self.systems[::-1]
         for system in order:
@@ -135,16 +142,17 @@ class Bench:
                 number,
                 {"metric": f"exit_status_{job.program}", "size": 0, "value": status, "unit": ""},
             )
-            # init is measured by the runs that do nothing else.
-            own = job.args[:1] == ("init",) or job.place == "tcp"
+            # On the node, rows about init come from the runs that do nothing else.
+            keeps_init = job.args[:1] == ("init",) or job.place == "tcp"
             for row in found:
-                # shmem-perf's program has those of a driver that it measures, too.
+                # Figures that shmem-perf's program measures, too, are taken from that program.
                 if job.program != "perf" and row["metric"] in perf.FIGURES:
                     continue
-                if own or row["metric"] != "init" and not row["metric"].endswith("_init"):
+                if keeps_init or row["metric"] != "init" and not row["metric"].endswith("_init"):
                     self.add(system.name, job.place, job.pes, number, row)
 
     def pingpong(self, pair, number, provider):
+        """Adds fi_pingpong's half round trip as the limit of p_pingpong_half and barrier_all."""
         half = systems.pingpong(pair, provider)
         row = {"metric": "p_pingpong_half", "size": 8, "value": half, "unit": "us"}
         self.add("fi_pingpong", "tcp", 2, number, row)
@@ -153,12 +161,13 @@ class Bench:
         self.add("fi_pingpong", "tcp", 2, number, row)
 
     def limits(self, pair, number, provider):
+        """Adds the limits of the network: fi_pingpong, iperf3 and bench/raw.c."""
         try:
             self.pingpong(pair, number, provider)
             rate = systems.stream(pair)
             row = {"metric": "put_nbi_bw", "size": 1 << 20, "value": rate, "unit": "GB/s"}
             self.add("iperf3", "tcp", 2, number, row)
-            # The time of as many bytes as are summed up.
+            # The limit of a sum of 1 MiB: the time of that many bytes in the stream, in us.
             took = (1 << 20) / rate / 1e3
             row = {"metric": "sum_reduce", "size": 1 << 20, "value": took, "unit": "us"}
             self.add("iperf3", "tcp", 2, number, row)
@@ -168,9 +177,9 @@ class Bench:
             self.failures.append(str(e))
 
     def pairs(self, pair, provider):
-        """More rounds of the one ratio that differs from run to run by as much as its bound
-        allows: two alternating programs find the processors in one of two states, 5 and 7 us
-        apart, at random each time."""
+        """More rounds of the ping-pongs, whose ratio varies from run to run by as much as its bound
+        allows: two alternating programs find the processors in one of two states, in which they
+        take 5 or 7 us, at random each time."""
         first = self.args.rounds + 1
         for number in range(first, first + PAIRS):
             for job in perf_jobs("tcp", 2, TURNS, self.args.budget):
@@ -181,6 +190,7 @@ class Bench:
                 self.failures.append(str(e))
 
     def run(self, pair):
+        """Builds the programs and makes all rounds; returns libfabric's provider over tcp."""
         places = self.args.places.split(",")
         for system in self.systems:
             for program in {job.program: None for job in jobs(0) if job.only in ("", system.name)}:
@@ -214,6 +224,7 @@ class Bench:
         return provider
 
     def models(self):
+        """Adds the rows of simulated networks."""
         try:
             for place, row in systems.models():
                 self.add("libshmem", place, 2, 1, row)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static int me, npes;
-static double *mine; /* one figure, read by PE 0 */
+static double *mine; /* symmetric: a value of this PE, read by PE 0 */
 
 static double now(void)
 {
@@ -25,6 +25,7 @@ static double now(void)
     return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
+/* The value behind a key in a file of /proc, in KiB; -1 without the file or the key. */
 static double kib(const char *file, const char *key)
 {
     char line[256];
@@ -39,7 +40,7 @@ static double kib(const char *file, const char *key)
     return v;
 }
 
-/* Descriptors that are sockets. */
+/* How many of this process's descriptors are sockets. */
 static int sockets(void)
 {
     int n = 0;
@@ -55,18 +56,21 @@ static int sockets(void)
     return n;
 }
 
+/* The resources of this process: its memory in KiB, shared pages in parts (Pss) and anonymous, and
+ * its sockets. */
 struct state {
     double pss, anon, sockets;
 };
 
-/* Taken before the report, which needs messages. */
-static struct state look(void)
+/* main reads all states before it prints the first: row gets values from other PEs, which may open
+ * connections. */
+static struct state read_state(void)
 {
     return (struct state){kib("/proc/self/smaps_rollup", "Pss:"),
                           kib("/proc/self/status", "RssAnon:"), sockets()};
 }
 
-/* The mean and the maximum over all PEs. */
+/* Prints the mean and the maximum of v over all PEs. */
 static void row(const char *metric, const char *when, double v, const char *unit)
 {
     *mine = v;
@@ -99,7 +103,7 @@ int main(void)
     double init = now() - t0;
     me = shmem_my_pe();
     npes = shmem_n_pes();
-    struct state inited = look();
+    struct state inited = read_state();
 
     mine = shmem_malloc(sizeof *mine);
     uint64_t *from = shmem_malloc(sizeof *from * (size_t)npes);
@@ -115,14 +119,14 @@ int main(void)
     for (int i = 0; i < 10; i++)
         shmem_barrier_all();
     double barrier = (now() - t0) / 10;
-    struct state met = look();
+    struct state met = read_state();
 
     shmem_barrier_all();
     t0 = now();
     shmem_uint64_alltoall(SHMEM_TEAM_WORLD, to, from, 1);
     double exchange = now() - t0;
     shmem_barrier_all();
-    struct state exchanged = look();
+    struct state exchanged = read_state();
     int wrong = 0;
     for (int pe = 0; pe < npes; pe++)
         wrong |= to[pe] != ((uint64_t)pe << 32 | (unsigned)me);

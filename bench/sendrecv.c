@@ -1,8 +1,8 @@
 /*
- * sendrecv: half a round trip between two PEs by size: of two-sided messages, from memory of the
- * process and from symmetric memory, and of a put with a notification, whose receiver has sent
- * the address to the sender before. The receiver of a message reads none of it; its copy is in the
- * figure.
+ * sendrecv: half a round trip between two PEs, by size: of two-sided messages from memory of the
+ * process and from symmetric memory, and of a put with a notification to a fixed symmetric address.
+ * The time of a message includes the copy into the receive buffer, whose bytes are not read. Then
+ * the rates of messages and of such puts in one direction.
  *
  *   sendrecv [milliseconds a figure]
  *
@@ -20,6 +20,7 @@
 
 enum { BATCHES = 11, MOST = 1 << 20, APART = MOST + 4096, BURST = 1000 };
 
+/* Bytes. 4016 is the longest short message, which needs no handshake (shmemx_send). */
 static const size_t sizes[] = {8, 1024, 4016, 8192, 65536, MOST};
 
 static int me, peer;
@@ -73,7 +74,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* PE 0 decides how many turns there are. */
+/* Returns PE 0's n on both PEs. */
 static long agree(long n)
 {
     long got = n;
@@ -84,7 +85,7 @@ static long agree(long n)
     return got;
 }
 
-/* us for half a round trip: the median of the batches. */
+/* us for half a round trip, which a call of turn makes on both PEs: the median of the batches. */
 static double half(void (*turn)(void))
 {
     double v[BATCHES], spent = 0;
@@ -108,7 +109,7 @@ static double half(void (*turn)(void))
     return v[BATCHES / 2];
 }
 
-/* Messages of one direction, of which each burst is answered: millions a second. */
+/* Millions of messages a second in one direction; an answer follows each burst of BURST. */
 static double rate(void (*burst)(void))
 {
     double v[BATCHES];
@@ -166,7 +167,8 @@ int main(int argc, char **argv)
     near_in = shmem_align(4096, APART);
     if (out == NULL || in == NULL || near_out == NULL || near_in == NULL || shmem_n_pes() != 2)
         shmem_global_exit(1);
-    memset(out, 1, MOST); /* pages that nobody has written are all one page, and in the cache */
+    /* Pages that were never written are all the kernel's zero page, which stays in the cache. */
+    memset(out, 1, MOST);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size = sizes[i];
         row("send_pingpong_half", size, half(by_message), "us");

@@ -4,8 +4,8 @@
  *   stalls [milliseconds [seed]]       by default 500 and 1
  *
  * Every PE makes the same random calls: barriers, syncs, reductions of 8 bytes to 256 KiB,
- * broadcasts and collects. A thread of PE 0 wakes each 5 ms beside it: if it is late, so is the
- * machine, and no fault of the library.
+ * broadcasts and collects. A thread of each PE wakes every 5 ms: if it wakes late, the machine has
+ * stalled, and not the library.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  * longest_<call> is over all PEs. beat is the longest time between two wakes of the thread, on any
@@ -21,13 +21,13 @@
 #include <time.h>
 
 enum { BARRIER, SYNC, SUM, BROADCAST, COLLECT, CALLS };
-enum { LONGS = 32768, BEAT_MS = 5, ROUND = 20 };
+enum { LONGS = 32768, BEAT_MS = 5, ROUND = 20 }; /* ROUND: calls between two checks of the time */
 static const char *const names[CALLS] = {"barrier_all", "sync_all", "sum", "broadcast", "fcollect"};
 
-static long *in, *out, *more;
-static double *report;
-static double beat_ms;
-static int over;
+static long *in, *out, *more; /* symmetric: operands; more is for collects, by PE */
+static double *report;        /* symmetric: a value of this PE */
+static double beat_ms;        /* the longest time between two wakes of the thread beat */
+static int over;              /* ends that thread */
 
 static double now_ms(void)
 {
@@ -49,7 +49,7 @@ static void *beat(void *unused)
     return unused;
 }
 
-/* The same numbers on all PEs. */
+/* Random numbers below a limit, by a linear congruential generator: the same on all PEs. */
 static uint64_t state;
 static uint64_t next(uint64_t below)
 {
@@ -57,6 +57,7 @@ static uint64_t next(uint64_t below)
     return (state >> 33) % below;
 }
 
+/* Makes a random call among n PEs, and returns which. */
 static int call(int n)
 {
     int which = (int)next(CALLS);
@@ -90,6 +91,7 @@ static void note(int which, double took)
     longest[which] = took > longest[which] ? took : longest[which];
 }
 
+/* The largest value of all PEs, on every PE. */
 static double largest(double mine)
 {
     double most = mine;
@@ -124,7 +126,7 @@ int main(int argc, char **argv)
     for (double began = now_ms(), spent = 0; spent < budget;) {
         for (int i = 0; i < ROUND; i++) {
             double before = now_ms(), between;
-            shmem_sync_all(); /* a call may write to out of a PE that still reads it */
+            shmem_sync_all(); /* the next call may write to out, which a PE may still check */
             note(SYNC, (between = now_ms()) - before);
             int which = call(n);
             note(which, now_ms() - between);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Looks for calls that stall: many jobs of 4 PEs on two to four hosts of this machine, with
-different collective calls, and a thread beside them that shows whether the machine slept.
+"""Searches for calls that stall: many jobs of 4 PEs on two to four simulated hosts, with random
+collective calls, and a thread of each PE that shows whether the machine itself stalled.
 
 Standard library only.
 """
@@ -17,13 +17,15 @@ import output
 import systems
 
 HOSTS = (2, 3, 4)
-# A call may take no longer, and a machine on which a thread wakes later than that slept.
+# A call stalls if it takes more than STALL_MS, unless the machine stalled: a thread that sleeps for
+# 5 ms woke only after ASLEEP_MS or more.
 STALL_MS, ASLEEP_MS = 500, 250
 
 
 @dataclass(frozen=True)
 class Row:
-    """One job: its longest call, and the longest time between two wakes of its threads."""
+    """One job: its longest call in ms, and the longest time between two wakes of its threads (beat)
+    in ms."""
 
     hosts: int
     seed: int

@@ -1,8 +1,8 @@
 /*
  * start: the programs that bench/start.py times, one for each value of WHAT.
  *
- * PMIx_Init and PMIx_Finalize are declared here: they take no arguments that need the header, which
- * is installed less often than the library.
+ * PMIx_Init and PMIx_Finalize are declared here, because machines often have PMIx's library without
+ * its header. The calls pass no arguments whose types the header defines.
  */
 #include <stddef.h>
 

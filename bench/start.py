@@ -2,9 +2,9 @@
 """Measures the start of a job: initialisation under each launcher, and the reading of a machine's
 topology.
 
-A program that initialises, meets in a barrier and finalises is compared with one that does nothing,
-started alternately by the same launcher: the difference is the library's. Under mpirun there is a
-third, which only joins and leaves by PMIx, and on two simulated hosts one that only loads
+A program that calls init, a barrier and finalize is compared with one that does nothing, started
+alternately by the same launcher: the difference is the library's. Under mpirun there is a third
+program, which only calls PMIx's init and finalize, and on two simulated hosts one that only loads
 libfabric. Standard library only.
 """
 
@@ -37,7 +37,7 @@ WHAT = {
     "init": ("-DWHAT=2", "-Iinclude", "-Lbuild/lib", "-lshmem", "-Wl,-rpath,build/lib"),
     "load": ("-DWHAT=3", "-ldl"),
 }
-# The bounds in milliseconds.
+# The bounds in milliseconds: of init on one host, on two, and of the reading of a topology.
 INIT, NETWORK, READ = 50, 100, 20
 
 
@@ -61,7 +61,7 @@ class Row:
 
 
 def build(work):
-    """The programs, by their work."""
+    """Builds the programs; returns their paths by the keys of WHAT. PMIx is left out if missing."""
     made = {}
     for what, flags in WHAT.items():
         made[what] = os.path.join(work, what)
@@ -116,7 +116,7 @@ def starts(made, rounds):
 
 
 def used(argv):
-    """The time of a job, and the time of processors that it used."""
+    """The time of a job and the processor time of all its processes, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     took = seconds(argv)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -146,7 +146,7 @@ def summary(values):
     return statistics.median(values), min(values)
 
 
-# The values that the benchmarks of runtime/topo read, and their bounds.
+# Go benchmarks of runtime/topo: what each reads, and its bound.
 READS = {
     "BenchmarkRead": ("topology of this machine, by hwloc", READ),
     "BenchmarkReadSys": ("topology of 192 processors and 400 devices, by /sys", READ),
@@ -154,7 +154,7 @@ READS = {
 
 
 def reads(text):
-    """The rows of go test's output."""
+    """The rows of the benchmarks in READS, from go test's output."""
     found = {}
     for name, ns in re.findall(
         r"^(Benchmark\w+)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", text, re.MULTILINE

@@ -83,7 +83,7 @@ def rows(text, names=perf.FIGURES):
 
 
 class System:
-    """One OpenSHMEM implementation.
+    """One OpenSHMEM implementation: how to build a program with it, and how to launch one.
 
     work is the folder of the built programs, segments the one in which Open MPI makes its segments
     of shared memory, and provider libfabric's provider for libshmem between hosts.
@@ -110,7 +110,11 @@ class System:
             raise SystemExit(f"bench: build {program} for {self.name} failed\n{out}{err}")
 
     def measure(self, pair, place, pes, program, args, last, limit):
-        """One run: its rows and exit status. `last` is a row of every complete run."""
+        """Runs a program once; returns its rows and exit status.
+
+        place is "node" or "tcp", between the network namespaces of pair. RunError: no row has the
+        metric `last`, which every complete run prints, or the program reports wrong data.
+        """
         argv, env = self.launch(pair, place, pes, [self.binary(program), *args])
         status, out, err = run(argv, limit, env)
         found = rows(out)
@@ -136,8 +140,9 @@ class Libshmem(System):
         if place == "node":
             bind = ["--bind"] if pes <= len(os.sched_getaffinity(0)) else []
             return [*shmemrun, *bind, *argv], environment()
-        # Every PE is a host of its own, and moves into its namespace before the program starts. It
-        # reaches the launcher by a socket that it inherits.
+        # Every PE is a host of its own: the command enters the network namespace with the PE's
+        # number, and then starts the program. The connection to the launcher is an inherited
+        # socket, which works from there.
         names = " ".join(pair.names)
         enter = f'set -- {names} "$@"; shift "$SHMEM_LAUNCHER_PE"; ns=$1; '
         enter += (
@@ -149,8 +154,8 @@ class Libshmem(System):
     def route(self, pair):
         """The provider in the library's banner, without the suffix ";msg".
 
-        The suffix is that of connections, which the library makes itself. fi_pingpong and raw open
-        datagram endpoints.
+        The suffix says that libshmem opens connected endpoints. fi_pingpong and raw open datagram
+        endpoints, for which the provider's name has no suffix.
         """
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
@@ -164,8 +169,8 @@ class Libshmem(System):
 class OpenMPI(System):
     name = "oshmem"
 
-    # The program's rows are complete when Open MPI 4.1.4 crashes in
-    # shmem_finalize, as Debian's does; the exit status is recorded.
+    # Open MPI 4.1.4, Debian's, crashes in shmem_finalize. The program has printed its rows by then,
+    # so the rows count, and the exit status is recorded.
 
     def compiler(self):
         return ["oshcc"]
@@ -175,8 +180,8 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
-        # After its crash Open MPI leaves its segments in their usual folder. This one is removed
-        # when the driver ends.
+        # After the crash Open MPI leaves segments in the folder in which it makes them. The driver
+        # removes self.segments when it ends.
         oshrun += ["--mca", "btl_vader_backing_directory", self.segments]
         if place == "node":
             # No ssh is needed, but oshrun looks for it.
@@ -186,8 +191,8 @@ class OpenMPI(System):
             if pes > len(os.sched_getaffinity(0)):
                 oshrun.append("--oversubscribe")
             return [*oshrun, *argv], environment()
-        # Each namespace has a daemon. Both believe that they have the whole machine, so binding
-        # would put all PEs on its first core.
+        # Each namespace has a daemon of oshrun. Both take the whole machine for theirs, so binding
+        # would put all PEs on its first core. agent starts the second daemon, in place of ssh.
         agent = os.path.join(self.work, "agent")
         with open(agent, "w", encoding="utf-8") as f:
             f.write(
@@ -206,6 +211,7 @@ class OpenMPI(System):
 
 
 def _server_and_client(pair, server, client, limit):
+    """Runs a server in one namespace of the pair and a client in the other; the client's output."""
     p = subprocess.Popen(
         pair.inside(1, server),
         stdin=subprocess.DEVNULL,

@@ -4,19 +4,19 @@
  *
  *   waits [milliseconds a figure [delays]]       by default 100 and 10
  *
- * First barrier_all, and a sum, a broadcast, an fcollect and a collect of 8 bytes, each for that
- * time: the median of batches of calls, and the mean of the slowest tenth of them. Then, as often
- * as `delays` says, the last PE sleeps for 20 ms while the others wait for it in a barrier, and all
- * go on with barriers: recovery is the time from the end of its sleep to the first 20 barriers in a
- * row that took no longer, on average, than four times the median (or 4 us, if the median is below
- * 1), the longest of all delays. A node that does not come back within half a second has that as
- * its recovery.
+ * First barrier_all, and a sum, a broadcast, an fcollect and a collect of 8 bytes, each for the
+ * given milliseconds: the median of batches of calls, and the mean of the slowest tenth of the
+ * batches. Then, as often as `delays` says, the last PE sleeps for 20 ms while the others wait for
+ * it in a barrier, and all continue with barriers. recovery is the time from the end of the sleep
+ * to the first 20 barriers in a row that took, on average, at most four times the median (4 us, if
+ * the median is below 1 us). It is the longest of all delays, and 500 ms if there were no such
+ * barriers within that time.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
- * switches, waited and stolen say what the figures were taken beside: voluntary context switches a
- * second of the busiest PE, the time that threads were ready to run and did not, and the processor
- * time that the host of a virtual machine took, both in percent. wait_* are counters of libshmem, a
- * second, of the PE with the most.
+ * Some rows say what else happened on the machine: switches, the voluntary context switches a
+ * second of the PE with the most; waited, the time that threads were ready but did not run, in
+ * percent; stolen, the processor time that the host of a virtual machine took, in percent. wait_*
+ * are counters of libshmem as events a second, of the PE with the most.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -46,8 +46,9 @@ static const char *const counters[] = {"wait_yields", "wait_sleeps",      "wait_
 enum { COUNTERS = sizeof counters / sizeof *counters };
 
 static int me, npes;
-static long *number, *sum, *agreed, *all;
-static double *report;
+static long *number, *sum, *all; /* symmetric: operands; all is for collects, by PE */
+static long *agreed;             /* symmetric: a number that PE 0 sends to all PEs */
+static double *report;           /* symmetric: a value of this PE, read by PE 0 */
 #if !HAVE_15
 static long *pwrk;
 enum {
@@ -72,6 +73,7 @@ static void row(const char *metric, size_t size, double value, const char *unit)
     }
 }
 
+/* The largest value of all PEs, on PE 0. */
 static double largest(double mine)
 {
     double most = mine;
@@ -97,7 +99,8 @@ static void barriers(long n)
         shmem_barrier_all();
 }
 
-/* A word of pSync may be used again behind a barrier. */
+/* Follows call i. OpenSHMEM 1.4 has pSync arrays, of which call i uses number i % NSYNC: one may be
+ * used again after a barrier. */
 static void next_sync(long i)
 {
     if (!HAVE_15 && i % NSYNC == NSYNC - 1)
@@ -153,7 +156,7 @@ static void collects(long n)
     }
 }
 
-/* How many calls take a batch's share of the time, the same number on every PE. */
+/* Returns how many calls take batch_us microseconds on PE 0: the same number on every PE. */
 static long calls_of(void (*op)(long), double batch_us)
 {
     long n = 8;
@@ -173,6 +176,7 @@ static long calls_of(void (*op)(long), double batch_us)
     }
 }
 
+/* Measures an operation, prints its two rows, and returns the median in microseconds. */
 static double figure(const char *name, size_t size, void (*op)(long), double budget_us)
 {
     static double took[BATCHES];
@@ -195,10 +199,11 @@ static double figure(const char *name, size_t size, void (*op)(long), double bud
     return took[BATCHES / 2];
 }
 
-/* One delay. PE 0 measures, and tells the others when to stop. */
+/* Makes one delay. PE 0 returns the recovery in milliseconds, and says when all PEs stop. An
+ * iteration of the loop is two barriers, and is quick if it takes at most quick_us. */
 static double recovery(double quick_us)
 {
-    double end = 0, began[SOON];
+    double end = 0, began[SOON]; /* the end of the sleep; when the last SOON iterations began */
     long n = 0, last = 0;
     *agreed = 0;
     shmem_barrier_all();
@@ -228,6 +233,7 @@ static double recovery(double quick_us)
 
 /* ---------------------------------------------------------- the machine */
 
+/* What else happens on the machine, as counts since the start of the process or of the machine. */
 struct beside {
     double at_us, switches, waited_ns, stolen, ticks;
     uint64_t counts[COUNTERS];
@@ -259,6 +265,7 @@ static struct beside beside(void)
     return b;
 }
 
+/* Prints the rates since a; when is the end of their names. */
 static void beside_rows(const char *when, const struct beside *a)
 {
     struct beside b = beside();
@@ -315,7 +322,7 @@ int main(int argc, char **argv)
     struct beside later = beside();
     double longest = 0;
     for (int i = 0; i < delays; i++) {
-        double ms = recovery(2 * (barrier < 1 ? 4 : 4 * barrier)); /* two barriers a turn */
+        double ms = recovery(2 * (barrier < 1 ? 4 : 4 * barrier)); /* of two barriers */
         longest = ms > longest ? ms : longest;
     }
     if (delays > 0) {

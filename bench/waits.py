@@ -28,25 +28,27 @@ FIGURES = {
     "fcollect": "fcollect of 8 B",
     "collect": "collect of 8 B",
 }
-# The bounds at as many PEs as processors, and of every recovery.
+# The bounds: with as many PEs as processors, the ratio of a call to OSHMEM's, and of its worst
+# round to the median; and every recovery.
 OF_OSHMEM, WORST, RECOVERY_MS = 0.35, 3, 10
 # How many times as long as with 2 PEs a call may take, by the number of PEs.
 OF_TWO = {16: 4, 64: 6}
-LIMIT = 60
-# A metric: 1 for a run that did not end well, else 0. Its row has the sum.
+LIMIT = 60  # seconds of a run
+# A metric that is 1 for a run that failed, and 0 for others. Its row has the sum of the rounds.
 FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Way:
-    """A library and how its PEs are started."""
+    """A library and a launcher of its PEs."""
 
     name: str
     system: str
     argv: tuple
-    crowded: tuple = ()  # with more PEs than processors; None: not then
+    crowded: tuple = ()  # more options with more PEs than processors; None: it is left out then
 
     def command(self, pes, processors, program):
+        """The command that starts the program; None if it is left out with so many PEs."""
         more = self.crowded if pes > processors else ()
         return None if more is None else [*self.argv, *more, "-n", str(pes), *program]
 
@@ -69,7 +71,7 @@ OSHMEM = WAYS[-1].name
 
 @dataclass(frozen=True)
 class Row:
-    """The rounds of one figure."""
+    """One figure over all rounds."""
 
     pes: int
     way: str
@@ -91,7 +93,7 @@ def numbers(processors):
 
 
 def bounds(rows, processors):
-    """What is asked for, and whether it is met: pairs of a text and a bool."""
+    """The bounds: pairs of a text, with the value, and whether it is met."""
     at = {(r.pes, r.way, r.metric): r for r in rows}
     for way in WAYS:
         if way.name == OSHMEM:
@@ -120,7 +122,7 @@ def bounds(rows, processors):
 
 
 def table(rows, metric, unit):
-    """The figure by numbers of PEs and ways: median, and the worst round in brackets."""
+    """The table of a figure, by number of PEs and Way: the median, and in brackets the worst."""
     ways = [w.name for w in WAYS if any(r.way == w.name for r in rows)]
     at = {(r.pes, r.way): r for r in rows if r.metric == metric}
     lines = [f"| PEs | {' | '.join(ways)} |", "|--:|" + "--:|" * len(ways)]
@@ -167,19 +169,21 @@ def page(rows, facts, processors):
 def build(work):
     """The programs, by library."""
     made = {}
-    for system in (systems.Libshmem, systems.OpenMPI):
-        it = system(work, work, "")
-        if shutil.which(it.compiler()[0]) is None:
-            print(f"bench: no figures of {it.name}: {it.compiler()[0]} is missing", file=sys.stderr)
+    for make in (systems.Libshmem, systems.OpenMPI):
+        system = make(work, work, "")
+        compiler = system.compiler()[0]
+        if shutil.which(compiler) is None:
+            print(f"bench: no figures of {system.name}: {compiler} is missing", file=sys.stderr)
             continue
-        it.build("waits")
-        made[it.name] = it.binary("waits")
+        system.build("waits")
+        made[system.name] = system.binary("waits")
     return made
 
 
 def measure(argv):
     """The values of one run by metric, or None if it did not end well."""
-    # The machine's settings of Open MPI stay: without them it may not start there.
+    # Variables of Open MPI stay, unlike in systems.environment: on some machines it does not start
+    # without those that are set there.
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "NVSHMEM_"))}
     env["LD_LIBRARY_PATH"] = os.path.join(os.getcwd(), "build", "lib")
     status, out, err = systems.run(argv, LIMIT, env)
@@ -191,6 +195,7 @@ def measure(argv):
 
 
 def run(made, processors, args):
+    """The rows of all rounds, with the programs that build has made."""
     values = {}
     end = time.monotonic() + args.seconds
     for number in range(args.rounds):

@@ -2,9 +2,9 @@
 """Measures how PEs of two hosts wait for each other, with 4 to 16 PEs a host, and how soon they are
 quick again after one of them was late.
 
-The hosts are simulated on this machine, each in a network namespace of its own where that is
-allowed. There are as many runs as the machine has processors for: each PE has a proxy beside it.
-Standard library only.
+The hosts are simulated on this machine, each in a network namespace of its own if this user may
+make them. Numbers of PEs for which the machine has too few processors are left out. Standard
+library only.
 """
 
 import datetime

@@ -146,7 +146,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Prints the median of batches, each the mean time of its rounds, times part. The first host
+/* Prints the median over the batches of the mean time of a round, times part. The first host
  * decides how many rounds a batch has, and sends the number to the second one. */
 static void measure(const char *metric, void (*round)(size_t), size_t size, double part)
 {

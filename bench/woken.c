@@ -3,7 +3,7 @@
  *
  * Each 500 us PE 0 puts 8 bytes with a signal to PE 1, which computes and makes no call: each put
  * wakes the thread that serves the network there. PE 1 measures the CPU time of all threads of its
- * process but the one that computes. The same again for comparison without the library: PE 0 writes
+ * process except the one that computes. For comparison, the same without the library: PE 0 writes
  * 8 bytes into a TCP connection, and a thread of PE 1 waits for them by epoll, reads them and
  * writes 8 bytes back. Both PEs are on one host.
  *
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GAP = 500 }; /* microseconds, as cmd/internal/replay has it */
+enum { GAP = 500 }; /* microseconds between puts, the same as in cmd/internal/replay */
 
 static double microseconds(clockid_t clock)
 {
@@ -34,7 +34,7 @@ static double microseconds(clockid_t clock)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* The threads that do not compute. */
+/* The CPU time in us of the process's other threads, which do not compute. */
 static double others(void)
 {
     return microseconds(CLOCK_PROCESS_CPUTIME_ID) - microseconds(CLOCK_THREAD_CPUTIME_ID);
@@ -92,8 +92,8 @@ static void *wait_by_epoll(void *argument)
     return NULL;
 }
 
-/* A TCP connection between the PEs: PE 1 listens, and puts its port into PE 0's word. -1: there is
- * none, because the PEs are in network namespaces of their own, whose loopbacks differ. */
+/* Returns a TCP connection between the PEs over loopback: PE 1 listens, and puts its port into PE
+ * 0's word. -1: they cannot connect, for example in two network namespaces. */
 static int connect_bare(int me, uint64_t *port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -119,7 +119,8 @@ static int connect_bare(int me, uint64_t *port)
     return connection;
 }
 
-/* The same without the library. Returns the CPU time at PE 1; below 0: it was not measured. */
+/* The same without the library. On PE 1, returns the CPU time in us for each put; below 0, as on PE
+ * 0: it was not measured. */
 static double bare(int me, long puts, uint64_t *port)
 {
     struct bare b = {connect_bare(me, port), 0};

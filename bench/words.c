@@ -1,8 +1,8 @@
 /*
- * words: 8-byte non-blocking puts to random words of 64 MiB and to successive ones, and with the
- * argument `served` the target's processor time for them while its program is asleep in its own
- * code, so that only the library's threads run. Public API only, so that the same file builds
- * against any OpenSHMEM.
+ * words: the rate of 8-byte non-blocking puts to random words of 64 MiB and to successive ones.
+ * With the argument `served`, the processor time of the target for these puts while its program
+ * sleeps in nanosleep, so that only the library's threads run. It uses only the public API, so that
+ * the same file builds against any OpenSHMEM.
  *
  *   words [served] [milliseconds a figure]
  *
@@ -42,6 +42,7 @@ static double used(void)
     return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
+/* A random number (xorshift). */
 static uint64_t roll(void)
 {
     dice ^= dice << 13;
@@ -101,11 +102,11 @@ static void row(const char *metric, size_t size, double value, const char *unit)
     fflush(stdout);
 }
 
-/* The other PE's processor time for a million puts, and this one's. */
+/* Prints the target's processor time for a million puts, and the caller's. Both PEs call it. */
 static void served(const char *name, void (*op)(long))
 {
     char metric[64];
-    long n = (long)(budget_ns / 1e9 * 200e3 / BURST) + 1;
+    long n = (long)(budget_ns / 1e9 * 200e3 / BURST) + 1; /* bursts, at 200,000 puts a second */
     shmem_barrier_all();
     double mine = used();
     if (me == 0) {
@@ -113,7 +114,7 @@ static void served(const char *name, void (*op)(long))
         shmem_uint64_p(over, 1, peer);
         shmem_quiet();
     } else {
-        /* Asleep; once in a while it reads its own memory. */
+        /* Sleeps, and reads its own memory every 5 ms, without a call of the library. */
         const struct timespec nap = {.tv_nsec = 5000000};
         while (*(volatile uint64_t *)over == 0)
             nanosleep(&nap, NULL);
@@ -161,7 +162,7 @@ int main(int argc, char **argv)
     }
     shmem_barrier_all();
     if (me == 0) {
-        /* One burst of other values, read back from the far side. */
+        /* One burst of other values, of which every 64th is read back from the target. */
         size_t start = at;
         double wrong = 0;
         for (int i = 0; i < BURST; i++)

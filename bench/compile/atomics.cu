@@ -1,4 +1,4 @@
-// Atomic operations with an answer and without.
+// Atomic operations that fetch and that do not.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

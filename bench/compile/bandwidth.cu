@@ -1,4 +1,4 @@
-// Puts and gets by thread, warp and block, as a benchmark of bandwidth has them.
+// Puts and gets by thread, warp and block, as in a bandwidth benchmark.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

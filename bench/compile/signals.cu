@@ -1,4 +1,4 @@
-// A ping-pong of signals, alone and behind data.
+// Signals in a ping-pong, and signals that follow data.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
