@@ -11,11 +11,12 @@
 namespace
 {
 
-const int launches = 8;         // the first is not counted
+const int launches = 8;         // of a kernel, or sequences of calls; the first is not counted
 const size_t largest = 4 << 20; // bytes for each PE
 
-float *to, *from;
+float *to, *from; // symmetric: two blocks, one for each PE
 
+// n exchanges after n / 10 that are not timed; *ns gets the nanoseconds of the n.
 __global__ void __launch_bounds__(1024)
     exchange(float *dest, const float *source, size_t nelems, int n, uint64_t *ns)
 {
@@ -29,12 +30,13 @@ __global__ void __launch_bounds__(1024)
         *ns = clock_ns() - begin;
 }
 
-// The word i that PE pe sends to PE other.
+// Word i that PE pe sends to PE other.
 float word(int pe, int other, size_t i)
 {
     return (float)(pe * 2 + other + 1) + (float)(i % 1024) * 4;
 }
 
+// Prepares an exchange of nelems floats for each PE. Both PEs make the call.
 void fill(size_t nelems)
 {
     std::vector<float> words(2 * nelems);

@@ -1,6 +1,6 @@
 /*
- * atomic: additions of PE 0's kernel to a word of PE 1, one after the other by one thread: fetching
- * ones, and non-fetching ones with quiet after each.
+ * atomic: additions to a word of PE 1 by PE 0's kernel, one after the other by one thread: some
+ * that fetch, and some that do not, with a quiet after each.
  */
 #include "names.h"
 #include "rows.h"
@@ -20,7 +20,8 @@ template <bool FETCH> __global__ void add(uint64_t *word, uint64_t *ns, uint64_t
         if (i == n / 10)
             begin = clock_ns();
         if (FETCH) {
-            // The next addition depends on the fetched value, so that they cannot overlap.
+            // The next addition waits for the fetched value, so the additions cannot overlap. The
+            // word never has this value, which the compiler cannot know.
             uint64_t old = shmem_uint64_atomic_fetch_add(word, 1, 1);
             if (old == ~uint64_t(0))
                 break;

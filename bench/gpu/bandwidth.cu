@@ -3,18 +3,19 @@
  * quiet at the end is inside the timed part, as the fence is in the limits (probe.cu, k_copy),
  * which have the same sizes and shapes.
  *
- * One kernel goes over a window that is larger than caches, each pass over the bytes behind those
- * of the previous pass, in both heaps: a byte is touched again only after the whole window. Rows
- * over the same bytes again and again, which caches answer, have other names.
+ * A kernel makes passes. Each pass moves the bytes behind those of the previous pass, through a
+ * window of both heaps that is larger than caches: a byte is touched again only after the whole
+ * window. Rows whose passes move the same bytes again and again, which caches answer, have other
+ * names.
  *
  * bandwidth [put] [get] [each] [best] [same] [few]
- *   each     with a quiet of every block after each pass over the bytes
+ *   each     with a quiet of every block after each pass
  *   best     also with other numbers of blocks and threads than the figure's
- *   same     also over the same bytes again and again
+ *   same     also passes over the same bytes
  *   few      only when named: two sizes, and no more launches than 100 ms take
  *
- * BENCH_BYTES is the number of bytes that a launch moves: whole rounds of the window, which is no
- * larger.
+ * BENCH_BYTES is the number of bytes that a launch moves, in whole rounds of the window. The window
+ * is no larger than that, and at most 512 MiB.
  */
 #include "names.h"
 #include "rows.h"
@@ -24,9 +25,10 @@
 namespace
 {
 
-const size_t largest = 32 << 20;         // of a pass
-const size_t widest = (size_t)512 << 20; // of a window
+const size_t largest = 32 << 20;         // bytes of a pass
+const size_t widest = (size_t)512 << 20; // bytes of a window
 
+// The word at an index of a source; salt differs between sources and figures.
 __device__ uint32_t pattern(size_t word, uint32_t salt)
 {
     return (uint32_t)word * 2654435761u ^ salt;
@@ -47,7 +49,7 @@ __global__ void compare(const uint32_t *p, size_t words, uint32_t salt, unsigned
             atomicAdd(wrong, 1u);
 }
 
-enum kind { PUT, GET, PUT_EACH, GET_EACH };
+enum kind { PUT, GET, PUT_EACH, GET_EACH }; // EACH: with a quiet after each pass
 
 __host__ __device__ constexpr bool gets(kind k)
 {
@@ -59,7 +61,9 @@ __host__ __device__ constexpr bool quiets(kind k)
     return k == PUT_EACH || k == GET_EACH;
 }
 
-// Bounds, so that 1024 threads start however much either library inlines.
+// Makes `repeat` passes of `bytes`, each `step` bytes behind the one before, which wrap around at
+// `window`. The launch bounds limit the registers of a thread, so that blocks of 1024 threads start
+// however much a library inlines.
 template <kind K>
 __global__ void __launch_bounds__(1024)
     move(char *to, const char *from, size_t bytes, int repeat, size_t step, size_t window, int peer)
@@ -85,12 +89,12 @@ __global__ void __launch_bounds__(1024)
 }
 
 struct bench {
-    size_t total, window; // of a launch
-    char *to, *from;
-    unsigned *wrong;
+    size_t total, window; // bytes of a launch (0: by default), and of the window
+    char *to, *from;      // symmetric
+    unsigned *wrong;      // in GPU memory: words that differ
     cudaEvent_t begin, end;
-    int least = 3;  // launches, however long they take
-    float ms = 2e3; // in which no further one begins
+    int least = 3;  // launches of a figure that are made in any case
+    float ms = 2e3; // the milliseconds of launches after which no further one begins
 
     bench()
     {
@@ -103,7 +107,7 @@ struct bench {
         need(cudaEventCreate(&end), "create an event");
     }
 
-    // Whole rounds of the window, or as many over the same bytes.
+    // The passes of a launch. walk: through the window, in whole rounds.
     int passes(bool walk, size_t bytes) const
     {
         if (walk)
@@ -112,7 +116,7 @@ struct bench {
         return (int)std::max<size_t>(3, std::min<size_t>(2000, often));
     }
 
-    // GB/s, of so many launches.
+    // Prints GB/s of up to `times` launches, and ends the program if wrong bytes arrived.
     template <kind K> void run(bool walk, size_t bytes, int ctas, int threads, int times)
     {
         std::string name = gets(K) ? "get" : "put";

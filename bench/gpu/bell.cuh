@@ -1,13 +1,13 @@
 /*
- * bell.cuh: notices between a kernel and a host thread without a library: words that one stores and
- * the other waits for.
+ * bell.cuh: a kernel notifies a host thread, or another kernel, without a library: by a word (bell)
+ * that one side stores and for which the other one waits.
  */
 #ifndef BENCH_GPU_BELL_CUH
 #define BENCH_GPU_BELL_CUH
 
 #include "clock.cuh"
 
-// The notice of a kernel that has waited in vain.
+// The value that a kernel stores when a wait of its own has timed out.
 const uint64_t gave_up = ~uint64_t(0);
 
 __device__ __forceinline__ void ring(uint64_t *bell, uint64_t value)
@@ -15,7 +15,7 @@ __device__ __forceinline__ void ring(uint64_t *bell, uint64_t value)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(bell), "l"(value) : "memory");
 }
 
-// False if nothing arrived for two seconds.
+// Waits until a word is at least value. False: it was not within two seconds.
 __device__ __forceinline__ bool await(const uint64_t *signal, uint64_t value)
 {
     for (uint64_t begin = clock_ns(), spins = 0;;) {

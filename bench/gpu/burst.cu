@@ -1,8 +1,8 @@
 /*
  * burst: 64 puts of one kernel at once. PE 0's kernel puts 64 pieces, each with a signal; PE 1's
- * kernel waits for all signals and answers with one. The pieces are neighbours, or scattered: then
- * no two are, in the source or at the target. And 64 puts without signals, with a quiet after each
- * or one at the end. All times are of the 64 together.
+ * kernel waits for all signals and answers with one. The pieces are adjacent, or scattered: then no
+ * piece touches another, in the source or at the target. Also 64 puts without signals, with a quiet
+ * after each or one at the end. Times are of all 64 together.
  *
  * burst [signal] [quiet] [BYTES...]
  */
@@ -15,7 +15,7 @@ namespace
 {
 
 const int pieces = 64;
-const size_t scattered = 65536; // the largest pieces that are measured scattered, too
+const size_t scattered = 65536; // bytes of the largest pieces that are also measured scattered
 const size_t largest = 1 << 20;
 const int launches = 6; // the first is not counted
 const int warm = 2;     // rounds of a launch that are not timed
@@ -29,7 +29,7 @@ __device__ __forceinline__ void put_piece(bool nbi, char *to, char *from, size_t
         shmemx_putmem_signal_warp(to, from, bytes, signal, value, SHMEM_SIGNAL_SET, peer);
 }
 
-// Where a piece is, in pieces. Scattered ones are at no one distance.
+// The index of piece k, in pieces. Scattered pieces do not have one constant distance either.
 __host__ __device__ inline size_t source_of(bool scatter, int k)
 {
     return scatter ? 3 * (k * 37 % pieces) + k * k % 3 : k;
@@ -40,8 +40,8 @@ __host__ __device__ inline size_t target_of(bool scatter, int k)
     return scatter ? 3 * (k * 29 % pieces) + k % 2 : k;
 }
 
-// The warps of all blocks share the pieces. The value of a round is in all its signals, and in the
-// answer, for which each block waits.
+// On PE 0: n rounds after those that are not timed. The warps of all blocks share the pieces. All
+// signals of a round and its answer, for which each block waits, have the value first + round.
 __global__ void __launch_bounds__(256)
     bursts(bool nbi, bool scatter, char *to, char *from, size_t bytes, uint64_t *signals,
            uint64_t *answer, uint64_t first, int n, int peer, uint64_t *ns)
@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(256)
         *ns = clock_ns() - begin;
 }
 
+// On PE 1: waits for the signals of each round, a thread for each, and answers.
 __global__ void answers(uint64_t *signals, uint64_t *answer, uint64_t first, int n, int peer)
 {
     for (int i = 0; i < warm + n; ++i) {
@@ -72,7 +73,7 @@ __global__ void answers(uint64_t *signals, uint64_t *answer, uint64_t first, int
     }
 }
 
-// One warp.
+// By one warp of PE 0: rounds of 64 puts without signals. each: a quiet after each put.
 __global__ void quiets(bool each, char *to, char *from, size_t bytes, int n, int peer, uint64_t *ns)
 {
     uint64_t begin = 0;
@@ -110,7 +111,7 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // The bytes of each figure differ from those of the one before.
+    // Fills the source with a byte that differs from that of the previous figure.
     void fill(size_t bytes)
     {
         need(cudaMemset(from, (int)(next % 251) + 1, pieces * std::min(3 * bytes, largest)),
@@ -132,6 +133,7 @@ struct bench {
                     give_up(name, "bytes are missing at the target");
     }
 
+    // The timed rounds of a launch.
     static int rounds(size_t bytes)
     {
         return bytes > 65536 ? 5 : 20;

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// Nanoseconds, of one clock for the whole GPU; on the measured GPUs it steps by 32 of them at
-// worst, and loops are timed, never single operations.
+// Nanoseconds of a clock that the whole GPU shares. On the measured GPUs it advances in steps of up
+// to 32 ns: time loops by it, never single operations.
 __device__ __forceinline__ uint64_t clock_ns()
 {
     uint64_t t;

@@ -1,9 +1,11 @@
 /*
- * context: the figures of decision 0043, without the library. The GPU memory that a second context
- * of the process takes, and each object of the proxies in it; the time until bytes of the CPU reach
- * a kernel that waits for them, when the second context copies them, and when the waiting kernel
- * reads them from main memory itself; and the time of a copy within the GPU in either context,
- * alone and beside a kernel of the program.
+ * context: the figures of decision 0043, without the library.
+ *   memory   the GPU memory of a second CUDA context of the process, and of each object that the
+ *            proxies have in it
+ *   arrive   the time until bytes of the CPU reach a kernel that waits for them, if the second
+ *            context copies them, and if the kernel reads them from main memory itself
+ *   within   the time of a copy within the GPU in either context, alone and beside a kernel of the
+ *            program
  *
  * context [memory] [arrive] [within]
  */
@@ -21,15 +23,15 @@ namespace
 {
 
 const size_t largest = 1 << 20;
-const int skip = 20, trips = 200, repetitions = 5;
+const int skip = 20, trips = 200, repetitions = 5; // trips of a kernel, after skip untimed ones
 
-// The driver's errors have the run time's numbers.
+// The driver's error numbers (CUresult) are also those of the runtime (cudaError_t).
 void need(CUresult e, const char *what)
 {
     need((cudaError_t)e, what);
 }
 
-// A function of the driver of that version, with which the program is not linked.
+// Finds a function of the driver, as of that version of CUDA: the program is not linked with it.
 template <class F> F driver(const char *name, unsigned version)
 {
     void *f = nullptr;
@@ -48,14 +50,16 @@ double free_mib()
 
 // ------------------------------------------------------------------------- memory
 
+// PTX of a kernel that stores 1 to a word.
 const char *const one_thread = ".version 6.4\n.target sm_75\n.address_size 64\n"
                                ".visible .entry touch(.param .u64 at)\n"
                                "{ .reg .b64 %at; ld.param.u64 %at, [at]; st.u64 [%at], 1; ret; }\n";
 
-// The memory that a step has taken since the last one.
+// Prints how much GPU memory each step takes.
 struct steps {
     double before = free_mib();
 
+    // A row of the memory taken since the last call.
     void took(const char *what)
     {
         double now = free_mib();
@@ -64,7 +68,7 @@ struct steps {
     }
 };
 
-// Memory that belongs to no context, like the heap.
+// GPU memory that belongs to no context, like that of the library's heap.
 struct mapped {
     CUdeviceptr at = 0;
     size_t size = 0;
@@ -92,7 +96,9 @@ struct mapped {
     }
 };
 
-// Two rows, so that a copy engine copies it at any size.
+// A copy from main memory as two rows, which a copy engine executes at any size. The engine that
+// runs kernels would execute a small plain copy, behind the kernel that waits for it (decision
+// 0043).
 CUDA_MEMCPY2D two_rows(const void *from, CUdeviceptr to, size_t bytes)
 {
     CUDA_MEMCPY2D c = {};
@@ -176,8 +182,8 @@ void memory()
 
 // ------------------------------------------------------------------------- arrive
 
-// For each trip: waits for signal, reads bytes from `from` into `to` if there are any, and notifies
-// the CPU. One block.
+// For each trip: waits for signal, copies bytes from `from` to `to` if there are any, and notifies
+// the CPU by told. One block.
 __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, size_t bytes,
                        uint64_t *told)
 {
@@ -198,12 +204,13 @@ __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, siz
         ring(told, gave_up);
 }
 
+// Words in pinned memory, each in a cache line.
 struct words {
-    alignas(64) uint64_t signal; // of kernels that read the bytes themselves
-    alignas(64) uint64_t told;
+    alignas(64) uint64_t signal; // the CPU stores it; kernels that read the bytes wait for it
+    alignas(64) uint64_t told;   // a kernel stores the number of its last trip, or gave_up
 };
 
-// Microseconds of a trip, from the CPU's store or call until the kernel's notice.
+// Microseconds of a trip: start(i) begins trip i by a store or a call of the CPU, and told ends it.
 template <class Start> double trip_us(words *w, cudaStream_t stream, Start start)
 {
     std::chrono::steady_clock::time_point begin;
@@ -269,7 +276,7 @@ void arrivals()
         need(cuCtxSetCurrent(program), "cuCtxSetCurrent");
         for (int threads : {1, 32, 256, 1024}) {
             if (threads == 1 && bytes > 65536)
-                continue; // milliseconds
+                continue; // such a trip takes milliseconds
             std::vector<double> read;
             for (int k = 0; k < repetitions; ++k) {
                 arrive<<<1, threads, 0, waits>>>(&w->signal, (const uint4 *)pinned,
@@ -287,7 +294,8 @@ void arrivals()
 
 // ------------------------------------------------------------------------- within
 
-// 32 blocks of it are the launch of the figures of windows.
+// A kernel of the program that keeps the GPU busy until the signal. It is launched with 32 blocks
+// of 1024 threads, like the puts over a window in bandwidth.cu.
 __global__ void held(const uint64_t *signal, uint64_t *told)
 {
     if (threadIdx.x == 0 && !await(signal, 1))
@@ -325,7 +333,7 @@ void within()
         for (bool kernel : {false, true}) {
             std::vector<double> took[2];
             for (int k = 0; k < repetitions; ++k) {
-                for (int c : {k % 2, 1 - k % 2}) {
+                for (int c : {k % 2, 1 - k % 2}) { // which context is first alternates
                     *w = {};
                     need(cuCtxSetCurrent(context[0]), "cuCtxSetCurrent");
                     if (kernel)

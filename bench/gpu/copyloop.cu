@@ -1,9 +1,9 @@
 /*
- * copyloop: the limit of a proxy with the copy engine. Two GPUs of one process, a thread of the
- * host for each. A kernel on either GPU notifies its thread by a store into pinned memory; the
- * thread sends the bytes to the other GPU and then, on the same stream, the signal for which the
- * kernel there waits; that kernel answers in the same way. There is no queue, no protocol, no
- * second process.
+ * copyloop: the least time that a proxy with the copy engine can take. One process has two GPUs and
+ * a host thread for each, in place of a proxy. A kernel on either GPU notifies its thread by a
+ * store into pinned memory; the thread copies the bytes to the other GPU and then, on the same
+ * stream, the signal for which the kernel there waits; that kernel answers in the same way. There
+ * is no queue, no protocol, no second process.
  *
  * The signal is a copy of 8 bytes out of pinned memory (copy) or a stream memory operation (write).
  *
@@ -22,8 +22,9 @@ namespace
 {
 
 const size_t largest = 1 << 20;
-const int skip = 100, trips = 1000, launches = 6;
+const int skip = 100, trips = 1000, launches = 6; // trips of a launch, after skip untimed ones
 
+// The kernel of GPU me. GPU 0 begins each trip. *ns gets the nanoseconds of the trips, or gave_up.
 __global__ void round_trips(int me, uint64_t *bell, const uint64_t *signal, uint64_t *ns)
 {
     uint64_t begin = 0;
@@ -43,6 +44,7 @@ __global__ void round_trips(int me, uint64_t *bell, const uint64_t *signal, uint
     *ns = clock_ns() - begin;
 }
 
+// Finds cuStreamWriteValue64 in the driver, with which the program is not linked.
 decltype(&cuStreamWriteValue64) stream_write()
 {
     void *f = nullptr;
@@ -56,9 +58,10 @@ decltype(&cuStreamWriteValue64) stream_write()
 }
 
 struct side {
-    char *to, *from;              // memory of this GPU
-    uint64_t *signal;             // the same
-    uint64_t *bell, *values, *ns; // pinned memory
+    char *to, *from;              // in memory of this GPU
+    uint64_t *signal;             // in memory of this GPU: the kernel waits for it
+    uint64_t *bell, *values, *ns; // pinned: bell notifies the thread, values[i] is i, the source of
+                                  // signal i
     cudaStream_t kernel, copies;
 };
 
@@ -87,7 +90,8 @@ void reset(side &s, int gpu)
     __atomic_store_n(s.bell, 0, __ATOMIC_RELEASE);
 }
 
-// A proxy: until the last trip, or until its kernel has given up.
+// The thread of a GPU: serves its kernel until the last trip, or until stop, because the kernel has
+// ended early.
 void serve(side &mine, side &other, int gpu, size_t bytes, bool write, std::atomic<bool> &stop)
 {
     static const auto write_value = stream_write();
@@ -110,6 +114,7 @@ void serve(side &mine, side &other, int gpu, size_t bytes, bool write, std::atom
     }
 }
 
+// Makes one launch; returns the microseconds of a round trip. write: signals are stream writes.
 double once(side *s, size_t bytes, bool write)
 {
     std::atomic<bool> stop{false};

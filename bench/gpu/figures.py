@@ -10,7 +10,11 @@ KEYS = ("figure", "how", "bytes", "ctas", "threads")
 
 
 class Rows:
-    """The output of the programs, and the limits of the bare machine."""
+    """The rows of files: rows by the programs, facts of the machines (sessions), and probe.
+
+    probe has the rows of probe.cu, the limits of the bare machine: the value by section, variant,
+    bytes, ctas, threads and metric.
+    """
 
     def __init__(self, paths, limits):
         self.rows, self.sessions, self.probe = [], [], {}
@@ -25,15 +29,15 @@ class Rows:
         for path in limits:
             with open(path, encoding="utf-8") as f:
                 for cells in csv.reader(f, delimiter="\t"):
-                    # Of two GPUs: a loop within one is no limit for the path between them.
+                    # A loop within one GPU says nothing about the path between two.
                     if len(cells) == 9 and cells[0] != "section" and "SAME_GPU" not in cells[5]:
-                        # section, variant, bytes, ctas, threads, metric
                         key = (*cells[:2], *map(int, cells[2:5]), cells[6])
-                        # Of the same row for several targets, the peer's.
+                        # Some rows are for several targets: take that of the other GPU.
                         if key not in self.probe or cells[5] == "peer":
                             self.probe[key] = float(cells[7])
 
     def of(self, **want):
+        """The rows with these values."""
         return [r for r in self.rows if all(r[k] == v for k, v in want.items())]
 
     def median(self, **want) -> Optional[float]:
@@ -41,7 +45,7 @@ class Rows:
         return statistics.median(found) if found else None
 
     def best(self, most, **want):
-        """The best value of any shape, and the shape."""
+        """The best median of all shapes (blocks and threads), and its shape. most: high is good."""
         shapes = {(r["ctas"], r["threads"]) for r in self.of(**want)}
         values = {s: self.median(**want, ctas=s[0], threads=s[1]) for s in shapes}
         if not values:
@@ -52,8 +56,11 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One figure. Its bound is a row of the probe (its key and a factor), or a row of another
-    system, or nothing; and the number itself.
+    """One figure and its bounds.
+
+    Its limit is a row of the probe times scale, or a row of another system (other). It is met if
+    the value is within limit * factor, limit + plus, and bound, as far as they are given, and, with
+    beat, if it is better than NVSHMEM's.
     """
 
     what: str
@@ -63,13 +70,14 @@ class Figure:
     most: bool = False  # more is better
     probe: tuple = ()
     scale: float = 1.0
-    other: tuple = ()  # system, route, and the columns where its row differs
-    factor: Optional[float] = None  # factor of the bound
-    plus: float = 0.0  # and this much more
+    other: tuple = ()  # system, route, and the columns in which its row differs from `row`
+    factor: Optional[float] = None
+    plus: float = 0.0
     bound: Optional[float] = None
-    beat: bool = False  # also compared with NVSHMEM
+    beat: bool = False
 
     def want(self):
+        """The columns of libshmem's row."""
         return dict(zip(KEYS, self.row))
 
     def limit(self, rows: Rows) -> Optional[float]:
@@ -114,6 +122,7 @@ class Figure:
 
 
 def _holds(value, bound, most):
+    """Reports whether a value meets a bound; None if one of them is missing."""
     if value is None or bound is None:
         return None
     return value >= bound if most else value <= bound
@@ -127,7 +136,7 @@ def size(n):
 
 
 def blocks(walk):
-    """Block puts and gets: over a window, or over the same bytes again and again."""
+    """The figures of block puts and gets. walk: over a window, else over the same bytes."""
     out = []
     over, section = (" over a window", "window") if walk else ("", "copy")
     for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
@@ -140,8 +149,8 @@ def blocks(walk):
                     most=True,
                     probe=(section, variant, n, 32, 1024, "bw"),
                     factor=0.9,
-                    # NVSHMEM's get of the same bytes is not a get: the first-level cache answers
-                    # it, at up to 3200 GB/s. With a quiet after each pass it is one.
+                    # Gets of the same bytes are not compared with NVSHMEM's, which the first-level
+                    # cache answers, at up to 3200 GB/s. With a quiet after each pass it does not.
                     beat=walk or name == "put",
                 )
             )
@@ -243,7 +252,8 @@ def figures():
             probe=("memcpy", "cudaMemcpyPeerAsync", 64 << 20, 0, 0, "bw"),
         )
     )
-    # A call that returns when the copy is complete has no other call beside it.
+    # The put returns when the copy is complete, so its limit is a copy that is waited for (median),
+    # not copies back to back.
     out.append(
         Figure(
             "host put + quiet, 64 MiB",

@@ -1,9 +1,8 @@
-# shellcheck shell=bash disable=SC2154,SC2034 # base, out and status are run.sh's figures.sh: the
-# parts of run.sh that measure kernels, and the same for NVSHMEM and for the bare machine. Sourced
-# by run.sh, which has set base and out; every part appends its rows to gpu.jsonl, after a line of
-# facts.
+# shellcheck shell=bash disable=SC2154,SC2034 # base, out and status are variables of run.sh
+# figures.sh: the parts of run.sh that measure kernels of libshmem and NVSHMEM, and the bare
+# machine. Sourced by run.sh; every part appends its rows to gpu.jsonl, after a line of facts.
 
-# figures FUNCTION: one part, whose output is rows.
+# figures PART: runs the function part_PART, and appends the rows that it prints.
 figures() {
     {
         python3 bench/gpu/facts.py "$1"
@@ -11,7 +10,7 @@ figures() {
     } >>"$out/gpu.jsonl"
 }
 
-# within SECONDS COMMAND...: a failure's output is on stderr.
+# within SECONDS COMMAND...: runs a command with a time limit, and reports a failure on stderr.
 within() {
     local limit=$1
     shift
@@ -21,7 +20,7 @@ within() {
     }
 }
 
-# The bare machine. One process, without any library.
+# The limits of the bare machine, in one process without any library.
 part_probe() {
     within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
@@ -38,8 +37,9 @@ part_context() (
     exit "$status"
 )
 
-# Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or the files fetched for the build. It
-# loads its bootstrap by a name that wheels lack.
+# Prints a folder with NVSHMEM's libraries, of NVSHMEM_LIB, Python's wheel, or the files fetched for
+# the build. It has links with and without .3, because NVSHMEM loads its bootstrap by a name that
+# wheels lack.
 nvshmem_library() {
     local from=${NVSHMEM_LIB:-}
     [ -n "$from" ] || from=$(python3 -c 'import importlib.util as u; print(u.find_spec("nvidia.nvshmem").submodule_search_locations[0] + "/lib")' 2>/dev/null) ||
@@ -78,7 +78,7 @@ part_nvshmem() {
     nvshmem 20 atomic
     nvshmem 20 barrier
     nvshmem 30 alltoall block
-    # Its collectives on streams are NCCL's if it finds NCCL.
+    # NVSHMEM's collectives on streams are NCCL's if it finds NCCL.
     NVSHMEM_DISABLE_NCCL=1 nvshmem 40 stream
     NVSHMEM_DISABLE_NCCL=1 nvshmem 30 alltoall stream
     BENCH_SYSTEM=nvshmem_nccl nvshmem 40 stream reduce
@@ -87,9 +87,8 @@ part_nvshmem() {
     rm -rf "$nvshmem_path"
 }
 
-# ours SECONDS PROGRAM ARG...: two PEs of libshmem, with the number of hosts from the environment,
-# started by the launcher, which puts the library beside it first. The heap has room for two windows
-# of bandwidth.
+# ours SECONDS PROGRAM ARG...: two PEs of libshmem on $hosts hosts, started by $launcher, with the
+# library beside that launcher. The heap has room for the two windows of bandwidth.
 hosts=1 launcher=$base/bin/shmemrun
 ours() {
     local limit=$1 program=$2
@@ -120,8 +119,8 @@ part_copy() {
     unset BENCH_ROUTE SHMEM_DISABLE_P2P SHMEM_GPU_NET
 }
 
-# Through the ring, the proxy and TCP, staged; the same provider between heaps of
-# the host, and by itself.
+# Through the ring, the proxy, pinned memory and TCP; the same provider between heaps in main memory
+# (tcp_host); and the provider alone (fi_pingpong).
 part_net() {
     local provider
     hosts=2

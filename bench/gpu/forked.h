@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// Memory that the PEs share: PE 0 writes the id, and then sets ready.
 struct meeting {
     std::atomic<int> ready;
     nvshmemx_uniqueid_t id;
@@ -48,8 +49,8 @@ struct meeting {
 }
 
 /*
- * Starts n PEs, each of which uses the GPU with its number. To be called before any CUDA call: a
- * context does not survive a fork.
+ * Starts n PEs, and returns in each of them, after take_gpu and NVSHMEM's init; the parent never
+ * returns. Call it before any CUDA call: a context does not survive a fork.
  */
 static inline void start_forked(int n, void (*take_gpu)(int pe))
 {

@@ -1,11 +1,12 @@
 /*
  * gather: the driver's ways to copy 64 pieces between GPU memory and one block of pinned memory,
- * without the library: what a proxy without a NIC that reaches the GPU can have at best. One call
- * for each piece, one batched call for all (cuMemcpyBatchAsync, CUDA 13), and one copy of rows,
- * which only pieces at a constant distance allow. The copies are in a second context, as those of
- * the proxies are, alone or beside a kernel of the program that waits; a mark follows them.
+ * without the library: the best that a proxy can do if no NIC reaches GPU memory. One call for each
+ * piece, one batched call for all (cuMemcpyBatchAsync, CUDA 13), and one copy of rows, which needs
+ * pieces at a constant distance. The copies are made in a second context, like those of the
+ * proxies, alone or beside a kernel of the program that waits. A stream write of a word, the mark,
+ * follows the copies.
  *
- * Two times each: until the calls have returned, and until the CPU sees the mark.
+ * Each way has two times: until the calls have returned, and until the CPU sees the mark.
  *
  * gather [BYTES...]
  */
@@ -23,17 +24,17 @@ namespace
 {
 
 const int pieces = 64, skip = 2, rounds = 50, repetitions = 5;
-const double enough = 1e5; // us of a repetition: some ways wait for time slices of 2.4 ms
+const double enough = 1e5; // us, after which a repetition ends: some ways wait 2.4 ms for each copy
 const size_t largest = 65536;
 const size_t apart = 2 * largest; // from one piece in GPU memory to the next
 
-// The driver's errors have the run time's numbers.
+// The driver's error numbers (CUresult) are also those of the runtime (cudaError_t).
 void need(CUresult e, const char *what)
 {
     need((cudaError_t)e, what);
 }
 
-// Null where the driver is older.
+// Finds a function of the driver, as of that version of CUDA; null if the driver is older.
 template <class F> F driver(const char *name, unsigned version)
 {
     void *f = nullptr;
@@ -46,6 +47,7 @@ template <class F> F driver(const char *name, unsigned version)
 #define DRIVER(name, version)                                                                      \
     PFN_##name##_v##version name = driver<PFN_##name##_v##version>(#name, version)
 
+// A kernel of the program that keeps the GPU busy until the signal.
 __global__ void held(const uint64_t *signal, uint64_t *told)
 {
     if (threadIdx.x == 0 && !await(signal, 1))
@@ -102,7 +104,8 @@ struct bench {
         need(cuStreamCreate(&copies, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     }
 
-    // The pieces in pinned memory are packed; those of the GPU are in another order, but for ROWS.
+    // Submits the copies. in: to GPU memory. The pieces in pinned memory are packed; those in GPU
+    // memory are in another order, except for ROWS, so that they have no constant distance.
     void submit(way how, bool in, size_t bytes)
     {
         CUdeviceptr to[pieces], from[pieces];
@@ -211,7 +214,8 @@ int main(int argc, char **argv)
                 for (way how : {CALLS, TWO_ROWS, BATCH, OVERLAPPING, ROWS}) {
                     if ((how == BATCH || how == OVERLAPPING) && b.cuMemcpyBatchAsync == nullptr)
                         continue;
-                    // 64 times 2.4 ms: see decision 0043.
+                    // Copies in below 28 KiB are executed by the engine that runs kernels, so each
+                    // would wait 2.4 ms for a time slice (decision 0043).
                     if (how == CALLS && in && beside && bytes < 28 << 10)
                         continue;
                     b.run(how, in, beside, bytes);

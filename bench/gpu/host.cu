@@ -1,7 +1,8 @@
 /*
- * host: host calls on the symmetric heap, in any memory: a put with quiet, one after the other, as
- * a bandwidth and as a time; the same for nbi with one quiet for all; a get. If the heap is in GPU
- * memory and the copy engine reaches the peer's GPU this is its figure, else the network's.
+ * host: host calls on the symmetric heap, in GPU memory or main memory: puts with a quiet after
+ * each, puts_nbi with one quiet for all, and gets. Each has a row of its time and one of its
+ * bandwidth. The path is the library's choice: for a heap in GPU memory the copy engine, if it
+ * reaches the peer's GPU, else the network.
  *
  * host [BYTES...]
  */
@@ -20,7 +21,8 @@ double now()
         .count();
 }
 
-// us a call: the calls of one repetition take some 20 ms, and at least 3 are made.
+// us a call, of 5 repetitions. A repetition takes some 20 ms, has 3 calls at least, and ends with
+// after(). A first one, which does not count, finds the number of calls.
 template <typename Call, typename After> std::vector<double> time(Call call, After after)
 {
     std::vector<double> us;
@@ -39,6 +41,7 @@ template <typename Call, typename After> std::vector<double> time(Call call, Aft
     return us;
 }
 
+// Prints the rows of times v, in us: as times, and as bandwidth.
 void report(const char *name, size_t bytes, std::vector<double> v)
 {
     row(BENCH_SYSTEM, {name, "host", bytes, 0, 0, "us"}, v);
@@ -60,7 +63,7 @@ int main(int argc, char **argv)
     size_t largest = *std::max_element(sizes.begin(), sizes.end());
     char *to = static_cast<char *>(symmetric(largest));
     char *from = static_cast<char *>(symmetric(largest));
-    // A copy takes both host and device memory, a memset does not.
+    // cudaMemcpy writes to main memory and to GPU memory, cudaMemset only to the latter.
     std::vector<char> bytes(largest, 'x');
     need(cudaMemcpy(shmem_my_pe() == 0 ? from : to, bytes.data(), largest, cudaMemcpyDefault),
          "fill the heap");

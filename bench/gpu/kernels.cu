@@ -46,7 +46,8 @@ __device__ __forceinline__ bool stopped(const struct shmemi_ring *r)
     return shmemi_load_far32(&shmemi_progress_of(r)->stopped) != 0;
 }
 
-/* Each thread pushes `each` operations of kind LOAD. WARP: the threads of a warp push together. */
+/* Each thread pushes `each` operations of kind LOAD (enum bench_load). WARP: the threads of a warp
+ * push together. */
 template <int LOAD, bool WARP> __global__ void push(struct bench_target t, uint64_t each)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];

@@ -6,7 +6,7 @@
  * latency [quiet] [ways] [few]
  *   quiet    put, get and p with quiet after each, by scope and size
  *   ways     put and put_nbi, with quiet after each, after 16, or at the end
- *   few      only when named: of the first, p, three sizes of a block, and three launches
+ *   few      only when named: of quiet, p and three sizes of a block, with three launches
  */
 #include "names.h"
 #include "rows.h"
@@ -19,6 +19,7 @@ namespace
 enum operation { P, PUT, PUT_NBI, GET };
 const size_t largest = 1 << 20;
 
+// The operation with number i.
 template <scope S, operation O>
 __device__ __forceinline__ void once(char *to, char *from, size_t bytes, uint64_t i, int peer)
 {
@@ -38,7 +39,8 @@ __device__ __forceinline__ void once(char *to, char *from, size_t bytes, uint64_
     }
 }
 
-// every: operations before each quiet; 0: only at the end. The first tenth is not timed.
+// n operations after n / 10 that are not timed; *ns gets the nanoseconds of the n. every: how many
+// operations a quiet follows; 0: one quiet at the end.
 template <scope S, operation O>
 __global__ void loop(char *to, char *from, size_t bytes, int n, int every, int peer, uint64_t *ns)
 {
@@ -75,7 +77,8 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // us an operation. The first launch finds how many fit into some 10 ms.
+    // Prints us an operation. The first launch, which does not count, finds how many operations
+    // take some 10 ms.
     template <scope S, operation O>
     void run(const char *name, const char *how, size_t bytes, int threads, int every)
     {
@@ -94,6 +97,7 @@ struct bench {
         row(BENCH_SYSTEM, {name, how, bytes, 1, threads, "us"}, us);
     }
 
+    // Runs an operation in all scopes that suit the size.
     template <operation O> void scopes(const char *name, size_t bytes, int every)
     {
         if (bytes <= 4096)
@@ -105,6 +109,7 @@ struct bench {
     }
 };
 
+// The part quiet.
 void each(bench &b)
 {
     b.run<THREAD, P>("p_quiet", "thread", 8, 1, 1);

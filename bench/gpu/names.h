@@ -1,7 +1,7 @@
 /*
- * names.h: the library that the figures of this folder measure. The sources are programs of
- * libshmem; with BENCH_NVSHMEM the same names mean NVSHMEM's, which differ by two letters. Nothing
- * else may differ between the two builds.
+ * names.h: the library that the programs of figures in this folder measure. They are programs of
+ * libshmem; with BENCH_NVSHMEM defined, libshmem's names stand for NVSHMEM's, which have "nv" in
+ * front. Nothing else may differ between the two builds.
  */
 #ifndef BENCH_GPU_NAMES_H
 #define BENCH_GPU_NAMES_H

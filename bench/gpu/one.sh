@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2154,SC2034,SC2030,SC2031 # run.sh's and figures.sh's; all of it in one subshell
-# one.sh: the part of run.sh for a machine with one GPU, which two PEs share: by
-# direct stores, through the ring staged, with copies within the GPU, and as two
-# hosts over tcp. Five rounds, each with probe's loops of the same shapes in the
-# same GPU. Sourced by run.sh, after figures.sh.
+# one.sh: the part of run.sh for a machine with one GPU, which two PEs share. They communicate by
+# direct stores (direct), through the ring and pinned memory (staged), through the ring and copies
+# within the GPU (copied), and as two hosts over tcp (hosts). Five rounds, each with probe's loops
+# of the same shapes on the same GPU. Sourced by run.sh, after figures.sh.
 #
 # BENCH_BEFORE: a folder with bin/shmemrun and lib of another build, as make install
 # lays them out, which each round measures in turn with this one. The programs are this
 # build's for both.
 
-# A subshell, to which the variables and MPS are limited.
+# Runs in a subshell, so that variables and MPS end with it.
 part_one() (
     started=$SECONDS
     trap 'end_mps' EXIT
@@ -26,7 +26,7 @@ part_one() (
     shared="by MPS"
     share_by_mps "$base/probe" info || shared="in turns of 2.4 ms"
     echo "{\"facts\":{\"part\":\"one\",\"sharing\":\"$shared\"}}"
-    # A round begins only if it ends in time even when it takes as long as the longest.
+    # A round begins only if it would end within 150 s even if it took as long as the longest one.
     longest=0
     for round in 1 2 3 4 5; do
         begin=$SECONDS
@@ -54,8 +54,8 @@ one_round() {
     unset SHMEM_DISABLE_P2P SHMEM_GPU_NET
 }
 
-# both WAY: this build's library, and the earlier one, which begins every second round, because the
-# GPU's clocks are lower for the first to run.
+# both PATH: measures this build's library, and that of BENCH_BEFORE if it is set. Which of them
+# runs first alternates from round to round, because the GPU's clocks are lower for the first.
 both() {
     export BENCH_ROUTE="one GPU, $1"
     [ -z "$earlier" ] || [ $((round % 2)) -eq 1 ] || before
@@ -64,6 +64,7 @@ both() {
     [ -z "$earlier" ] || [ $((round % 2)) -eq 0 ] || before
 }
 
+# Measures the library of BENCH_BEFORE.
 before() {
     launcher=$earlier/bin/shmemrun
     BENCH_SYSTEM="libshmem before" ours 15 latency few
@@ -71,7 +72,7 @@ before() {
     launcher=$base/bin/shmemrun
 }
 
-# The probe's rows of those shapes, under the names of the figures.
+# Prints the probe's rows for the shapes of `few`, under the names of these figures.
 references() {
     within 20 "$base/probe" window putlat >"$mps/probe.tsv"
     awk -F '\t' '

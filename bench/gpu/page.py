@@ -18,6 +18,7 @@ from figures import KEYS, Rows, blocks, figures, size
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ring"))
 import plot  # noqa: E402
 
+# The figures of latency.cu about how often quiet is called.
 WAYS = [
     "put, quiet after each",
     "put_nbi, quiet after each",
@@ -46,6 +47,7 @@ def table(head, rows):
 
 
 def verdicts(rows, wanted):
+    """The table of figures: libshmem's value, the limit, NVSHMEM's, the bound, and whether met."""
     out = []
     for f in wanted:
         ours, peer, limit, met = f.verdict(rows)
@@ -67,7 +69,7 @@ def verdicts(rows, wanted):
 
 
 def shapes(rows, walk):
-    """The best number of blocks and threads, of either library and of plain stores."""
+    """The table of the best shapes, of both libraries and of the probe's loads and stores."""
     out = []
     over, section = (" over a window", "window") if walk else ("", "copy")
     for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
@@ -86,7 +88,7 @@ def shapes(rows, walk):
 
 
 def bandwidths(rows, walk):
-    """A section, or a note that there is none yet."""
+    """The section of block puts and gets, or a note that they are not measured yet."""
     heading = "over a window" if walk else "the same bytes again and again"
     out = [f"## Block puts and gets, {heading}", ""]
     if not any(rows.of(route="p2p", how=f.row[1], figure=f.row[0]) for f in blocks(walk)):
@@ -116,7 +118,7 @@ AGAIN = [
 
 
 def one_gpu(rows):
-    """The figures of two PEs that share a GPU, beside loops of the same shapes; and before."""
+    """The section of two PEs that share a GPU: libshmem, the probe, and an earlier build."""
     found = [r for r in rows.rows if r["route"].startswith(ONE) and r["system"] == "libshmem"]
     if not found:
         return []
@@ -166,6 +168,7 @@ def one_gpu(rows):
 
 
 def quiets(rows):
+    """The table of WAYS."""
     out = []
     for route in ROUTES:
         for scope, threads in SCOPES:
@@ -181,7 +184,7 @@ def quiets(rows):
 
 
 def plots(rows):
-    """File names, and their contents."""
+    """The plots of WAYS: file names and their contents."""
     for route, how in ROUTES.items():
         series = {}
         for w in WAYS:
@@ -196,7 +199,7 @@ def plots(rows):
 
 
 def everything(rows):
-    """Each row of either library, side by side."""
+    """The table of all other rows, with a column for each system."""
     found = [r for r in rows.rows if not r["route"].startswith(ONE)]
     keys = list(dict.fromkeys((r["route"], *(r[k] for k in KEYS), r["unit"]) for r in found))
     systems = list(dict.fromkeys(r["system"] for r in found))
@@ -213,6 +216,7 @@ def everything(rows):
 
 
 def machine(sessions):
+    """The list of the machine's facts; later sessions take precedence."""
     facts = {}
     for session in sessions:
         facts.update(session)

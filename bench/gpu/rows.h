@@ -1,6 +1,6 @@
 /*
- * rows.h: the output of the programs of the figures, one JSON object in each line; repetitions
- * become one value, the median, with the minimum and the maximum beside it.
+ * rows.h: the output of the programs in this folder: lines with a JSON object each. A row has the
+ * median of repetitions, their minimum and their maximum.
  */
 #ifndef BENCH_GPU_ROWS_H
 #define BENCH_GPU_ROWS_H
@@ -26,7 +26,7 @@ static inline void need(cudaError_t e, const char *what)
         give_up(what, cudaGetErrorString(e));
 }
 
-// The measured quantity, without the number. Zero means that it does not apply.
+// What a row is about. bytes, ctas and threads are 0 if they do not apply.
 struct figure {
     const char *name;
     const char *how; // scope or variant
@@ -36,13 +36,15 @@ struct figure {
     const char *unit;
 };
 
+// The value of an environment variable, or otherwise if it is unset or empty.
 static inline const char *setting(const char *name, const char *otherwise)
 {
     const char *v = getenv(name);
     return v != nullptr && *v != 0 ? v : otherwise;
 }
 
-// BENCH_ROUTE is the route that the runner has set for the library, BENCH_SYSTEM the library.
+// Prints a row of the values v. The variables BENCH_SYSTEM and BENCH_ROUTE replace the name of the
+// library and the path of the bytes (p2p: loads and stores).
 static inline void row(const char *system, const figure &f, std::vector<double> v)
 {
     if (v.empty())
@@ -71,7 +73,7 @@ static inline void arguments(int argc, char **argv, size_t largest, std::vector<
     }
 }
 
-// Whether the arguments select this part of the program. Without arguments all are selected.
+// Reports whether the arguments select this part of the program. Without arguments all are.
 static inline bool wanted(const std::vector<std::string> &names, const char *name)
 {
     return names.empty() || std::find(names.begin(), names.end(), name) != names.end();

@@ -3,16 +3,16 @@
 #
 #   bench/gpu/run.sh [PART...]
 #
-# Parts for rings: basic (the default), sustained, memory, proxy, limits; their rows go to
-# ring-gpu.jsonl, the limits of the machine to ring-limits.tsv, the cost of the proxy to
-# ring-proxy.txt, in the folder that OUT names, else beside the programs; in bench/results,
-# bench/ring/report.py makes the page of them. basic takes about three minutes, each of the others
-# two.
+# The output is in the folder that OUT names, by default beside the programs.
 #
-# Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than two minutes. Rows go
-# to gpu.jsonl, the limits to gpu-limits.tsv, the page is by bench/gpu/page.py; see figures.sh. One
-# GPU, which two PEs share: one, 150 s; see one.sh. The cost of a context of the proxies' own, on
-# one GPU, and the driver's ways to copy many pieces: context, 60 s.
+# Parts for rings: basic (the default, about three minutes), sustained, memory, proxy and limits
+# (two minutes each). Rows go to ring-gpu.jsonl, the limits of the machine to ring-limits.tsv, the
+# cost of the proxy to ring-proxy.txt; bench/ring/report.py makes a page of them.
+#
+# Parts for kernels on two GPUs (figures.sh): probe, nvshmem, p2p, copy and net, each less than two
+# minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv; bench/gpu/page.py makes a page of
+# them. For two PEs that share one GPU: one, 150 s (one.sh). For the cost of a second CUDA context
+# and of the driver's ways to copy many pieces, on one GPU: context.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench, scripts, VERSION and
 # build/gpu.
@@ -25,7 +25,7 @@ status=0
 . bench/gpu/figures.sh
 . bench/gpu/one.sh
 
-# ring SECONDS FLAG...: one session of this length at most.
+# ring SECONDS FLAG...: runs the ring benchmark with a time limit.
 ring() {
     local limit=$1
     shift

@@ -1,6 +1,6 @@
 /*
- * scope.cuh: the operations of a thread, a warp and a block, as one template each, so that a kernel
- * of the figures is written once.
+ * scope.cuh: each operation as a template over its scope: a thread, a warp or a block. So each
+ * kernel of the figures is written once for all scopes.
  */
 #ifndef BENCH_GPU_SCOPE_CUH
 #define BENCH_GPU_SCOPE_CUH
@@ -89,6 +89,7 @@ template <scope S> __device__ __forceinline__ void quiet()
     join<S>();
 }
 
+// Waits until a signal is at least value: one thread polls, and the others wait for it.
 template <scope S> __device__ __forceinline__ void await(uint64_t *signal, uint64_t value)
 {
     if (threadIdx.x == 0)

@@ -1,6 +1,6 @@
 /*
- * signal: round trips between kernels of two PEs: a signal, a put with a signal, and a put with a
- * notification, answered in kind.
+ * signal: round trips between kernels of two PEs: a signal, a put with a signal, or a put with a
+ * notification, and the same operation as the answer.
  *
  * signal [signal] [put_signal] [put_notify] [BYTES...]
  */
@@ -17,7 +17,7 @@ const int launches = 8; // the first is not counted
 
 enum trip { SIGNAL, PUT_SIGNAL, PUT_NOTIFY };
 
-const int counter = 0; // of all notifications
+const int counter = 0; // the notification counter
 
 template <scope S, trip T>
 __device__ __forceinline__ void await_trip(uint64_t *signal, uint64_t value)
@@ -33,7 +33,9 @@ __device__ __forceinline__ void await_trip(uint64_t *signal, uint64_t value)
     await<S>(signal, value);
 }
 
-// Signals count on from one launch to the next, so they need no reset, and so do notifications.
+// Trips of both PEs: PE 0 begins each. n trips after n / 10 that are not timed; *ns gets the
+// nanoseconds of the n. Values of signals and notifications continue from launch to launch (first),
+// so they are never reset.
 template <scope S, trip T>
 __global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes, uint64_t *signal,
                                               uint64_t first, int n, int me, uint64_t *ns)
@@ -78,7 +80,7 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // us a round trip.
+    // Prints us a round trip.
     template <scope S, trip T>
     void run(const char *name, const char *how, size_t bytes, int threads, int n)
     {

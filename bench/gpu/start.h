@@ -1,8 +1,9 @@
 /*
  * start.h: two PEs, each with a GPU of its own if there are two.
  *
- * libshmem's are started by shmemrun, NVSHMEM's as in forked.h. GPUs are assigned by the number of
- * the PE, not by its place on its host: two PEs on two simulated hosts have two GPUs, too.
+ * shmemrun starts those of libshmem; those of NVSHMEM start themselves (forked.h). GPUs are
+ * assigned by the number of the PE in the job, not on its host, so that the PEs of two simulated
+ * hosts also have different GPUs.
  */
 #ifndef BENCH_GPU_START_H
 #define BENCH_GPU_START_H
