@@ -18,21 +18,22 @@ import (
 // row is one line of the results.
 type row map[string]any
 
-// shape is the number of producers.
+// shape is the number of producers: blocks, and threads of each.
 type shape struct{ blocks, threads int }
 
 func (s shape) String() string { return fmt.Sprintf("%dx%d", s.blocks, s.threads) }
 
-// bench is a session.
+// bench is a session: its options, its producers and their memory, and where rows are written.
 type bench struct {
 	*options
 	place    place
 	to       []io.Writer
 	failures []error
 
-	clock0, clock reading // the first and the latest
+	clock0, clock reading // the first and the latest of the producers' clock
 }
 
+// write writes a row to all outputs.
 func (b *bench) write(r row) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -46,7 +47,7 @@ func (b *bench) write(r row) {
 	}
 }
 
-// figure writes a row with the common fields.
+// figure adds the common fields to a row and writes it.
 func (b *bench) figure(r row) {
 	r["producer"], r["slots"] = b.producer, b.slots
 	r["memory"] = "ordinary"
@@ -62,11 +63,12 @@ func (b *bench) fail(what string, err error) {
 	b.figure(row{"metric": "failed", "what": what, "error": err.Error()})
 }
 
-// execute runs one consumer over one set of rings, which start fills, and waits
-// for the producers.
+// execute runs the consumer named who over the rings until it has taken all operations of the run.
+// start makes the producers push, and execute waits until they have ended. It returns an error if
+// operations are missing or unknown.
 func (b *bench) execute(who string, s *rings, a *run, start func() error) error {
 	if a.limit == 0 {
-		a.limit = 20e9 // a shared machine has slow moments
+		a.limit = 20e9 // 20 s: a shared machine may stand still for some of them
 	}
 	a.yields = runtime.NumCPU() <= 4
 	runtime.GC() // the collector is off while consuming
@@ -79,8 +81,8 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		s.stop()
 	}
 	err = errors.Join(err, <-done)
-	// A producer that finds the ring stopped gives up, although there may be room: rings are
-	// stopped only when no consumer takes their operations any more.
+	// A producer that finds its ring stopped gives up, even if the ring has room. So rings are
+	// stopped only when the consumer has ended without all operations: producers would wait for it.
 	if err != nil || a.gaveUp {
 		s.stop()
 	}
@@ -116,7 +118,8 @@ func (b *bench) consume(who string, s *rings, a *run, ready chan struct{}) (err 
 		err = p.run(a, out)
 		return errors.Join(err, p.close())
 	case "c":
-		// The thread ends with this goroutine, because its binding must not remain.
+		// The goroutine never unlocks the thread, so Go ends the thread with it, and no other
+		// goroutine runs on a thread that is bound to a core.
 		runtime.LockOSThread()
 		bound := b.core < 0 || pin(b.core)
 		close(ready)
@@ -137,7 +140,8 @@ func (b *bench) order(rep int) []string {
 	return append(all[rep%len(all):], all[:rep%len(all)]...)
 }
 
-// setClock reads the producers' clock twice, far enough apart for its rate.
+// setClock reads the producers' clock twice, 1.5 s apart, so that hostRate is exact. A window of 0
+// means that it is CLOCK_MONOTONIC itself.
 func (b *bench) setClock() (err error) {
 	if b.clock0, err = b.place.producer.clock(); err != nil {
 		return err
@@ -148,6 +152,7 @@ func (b *bench) setClock() (err error) {
 	return b.readClock()
 }
 
+// readClock sets the latest reading.
 func (b *bench) readClock() (err error) {
 	b.clock, err = b.place.producer.clock()
 	return err

@@ -1,6 +1,7 @@
 /*
- * consume.c: the reference loop in C. It pops the same operations as package queue, decodes the
- * same fields and posts to the same provider; the difference between the two is the cost of Go.
+ * consume.c: the reference consumer in C. It takes the same operations as the one in Go does by
+ * package queue, decodes the same fields and posts to the same provider: the difference between the
+ * two is the cost of Go.
  */
 #define _GNU_SOURCE
 #include "consume.h"
@@ -25,7 +26,9 @@ int bench_pin(int core)
     return sched_setaffinity(0, sizeof set, &set);
 }
 
-/* The next operation's words, or 0 if it is not complete yet; else its slots, -1: no such code. */
+/* Reads the words of the next operation into w. Returns how many slots it has, 0 if it is not
+ * complete yet, and -1 if its code is unknown. A slot is written when the lap bits of both its
+ * words have the value of this pass through the ring. */
 static inline int next(const struct bench_view *v, uint64_t *w)
 {
     uint64_t mask = ((uint64_t)1 << v->log2_slots) - 1;
@@ -47,6 +50,8 @@ static inline int next(const struct bench_view *v, uint64_t *w)
     return slots;
 }
 
+/* Replies to a fetching operation: with its dest, since there is no memory to fetch from. The
+ * producer waits until the turn changes. */
 static void answer(const struct bench_view *v, const uint64_t *w)
 {
     uint64_t i = shmemi_get_reply(w) & (((uint64_t)1 << v->log2_replies) - 1);
@@ -56,6 +61,7 @@ static void answer(const struct bench_view *v, const uint64_t *w)
     __atomic_store_n(&r->turn, r->turn + 1, __ATOMIC_RELEASE);
 }
 
+/* The request to the provider for an operation. */
 static struct bench_request request(const uint64_t *w)
 {
     struct bench_request r;
@@ -74,7 +80,8 @@ static struct bench_request request(const uint64_t *w)
     return r;
 }
 
-/* Consumes one batch of a ring and returns the number of operations. */
+/* Takes up to BENCH_BATCH operations of a ring, adds up their fields, posts them in a paced run,
+ * and then publishes the tail. Returns their number. */
 static int batch(struct bench_view *v, struct bench_run *run, struct bench_null *provider)
 {
     struct bench_request requests[BENCH_BATCH];

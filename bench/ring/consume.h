@@ -1,6 +1,6 @@
 /*
- * consume.h: the consumer in C with which the one in Go is compared, and the data of both: the
- * request that a null provider takes, and a run's account.
+ * consume.h: the consumer in C with which the one in Go is compared, and the data of both: requests
+ * to a provider that transfers nothing, and the results of a run.
  */
 #ifndef BENCH_CONSUME_H
 #define BENCH_CONSUME_H
@@ -18,26 +18,26 @@ struct bench_request {
     uint8_t op, width;
 };
 
-#define BENCH_BATCH 64 /* operations of one ring between two looks at others */
+#define BENCH_BATCH 64 /* operations taken of one ring before the next ring is checked */
 
-/* Delays, 64 steps to each power of two of ns. */
+/* A histogram of delays in ns, with 64 steps for each power of two. */
 #define BENCH_STEPS 2560
 struct bench_delays {
     uint32_t steps[BENCH_STEPS];
-    uint64_t count, sum, max, early; /* early: posted before it was due, by the clocks */
+    uint64_t count, sum, max, early; /* early: posted before they were due, by the clocks */
 };
 void bench_delay(struct bench_delays *delays, int64_t ns);
 
 /*
- * A provider that takes each request into a queue of 64-byte entries, as the driver of a NIC does,
- * rings a doorbell, and completes nothing. Under steady load it reads the clock for each request
- * and counts the delay: here, so that it costs all consumers the same.
+ * A provider that writes each request into a queue of 64-byte entries and then a doorbell, as the
+ * driver of a NIC does, and completes nothing. Under steady load it also measures the delay of each
+ * request: done here, the reading of the clock costs all consumers the same.
  */
 struct bench_null {
-    struct null null; /* first: the other functions of an engine use it */
+    struct null null; /* must be first: fastpathtest's functions take this struct for a null */
     uint64_t entries[256][8];
-    uint64_t posted;
-    uint64_t doorbell;
+    uint64_t posted;   /* number of requests */
+    uint64_t doorbell; /* posted, as of the last batch */
 
     int paced;      /* measure delays */
     uint64_t start; /* of the schedule, CLOCK_MONOTONIC in ns */
@@ -52,16 +52,16 @@ void bench_post(struct bench_null *provider, const struct bench_request *request
 /* Takes a message of the product's engine, as fabric.Native.Inject does. */
 int bench_inject(void *provider, uint32_t pe, const void *message, size_t n);
 
-/* Waits until a number of operations is posted, or none has been for ns. Returns the number posted.
- */
+/* Waits until count operations are posted, or until none has been posted for ns nanoseconds.
+ * Returns the number posted. */
 uint64_t bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
 
 /* A ring as its consumer sees it. */
 struct bench_view {
     uint64_t *slots;
-    struct shmemi_ring_progress *line;
+    struct shmemi_ring_progress *line; /* the tail, and done */
     struct shmemi_reply *replies;
-    uint64_t position;
+    uint64_t position; /* of the next operation */
     uint32_t log2_slots, log2_replies;
 };
 
@@ -69,10 +69,10 @@ struct bench_view {
 struct bench_run {
     uint64_t operations; /* to be consumed */
     uint64_t limit_ns;   /* after which the run is given up */
-    int paced;           /* post */
-    int yields;          /* no core of its own: yield when nothing arrives */
+    int paced;           /* steady load: post the operations, to measure their delays */
+    int yields;          /* the machine has few cores: yield while nothing arrives */
 
-    uint64_t consumed, sum, unknown, batches;
+    uint64_t consumed, sum, unknown, batches; /* operations, the sum of their fields, ... */
     uint64_t first_ns, last_ns;
     int gave_up;
 };
@@ -83,10 +83,11 @@ int bench_yield(void);
 void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
                    struct bench_null *provider);
 
-/* The sum of the fields of all operations of a run. */
+/* The sum of the fields of all operations of a run with so many producer threads, each of which
+ * pushes `each` operations. */
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);
 
-/* Calls through the table; Go cannot make them. */
+/* Calls through the table of producers, whose function pointers Go cannot call. */
 const struct bench_producer *bench_load_gpu(const char *path, char *why, int size);
 int bench_open(const struct bench_producer *p, int device);
 const char *bench_error(const struct bench_producer *p);

@@ -8,31 +8,32 @@ import (
 // BENCH_BATCH in C.
 const batchSize = 64
 
-// run is one run: the request, then the results. As struct bench_run.
+// run is one run of a consumer: the request, then the results. struct bench_run has a part of it.
 type run struct {
-	operations uint64
-	quiets     uint64 // their number
-	limit      uint64 // ns without an operation after which it gives up
-	paced      bool
-	yields     bool   // no core of its own: yield when nothing comes
-	start      uint64 // of the schedule, CLOCK_MONOTONIC in ns
-	rate       float64
-	skip       uint64
+	operations uint64  // that producers push
+	quiets     uint64  // how many of them are quiets, which are not posted
+	limit      uint64  // ns without an operation after which the consumer gives up
+	paced      bool    // steady load: post the operations, to measure their delays
+	yields     bool    // the machine has few cores: yield while nothing arrives
+	start      uint64  // when the schedule starts, CLOCK_MONOTONIC in ns
+	rate       float64 // ns of CLOCK_MONOTONIC in one ns of the producers' clock
+	skip       uint64  // ns of the schedule whose operations do not count
 
 	consumed, sum, unknown, batches uint64
-	first, last                     uint64
+	first, last                     uint64 // when the first and the last operation were taken, in ns
 	gaveUp                          bool
 	delays                          delays
 }
 
-// consumer is one end of rings, in Go.
+// consumer takes the operations of rings, in Go, and posts them to a provider.
 type consumer struct {
 	rings []*queue.Ring
 	out   *provider
 	ops   [batchSize]queue.Op
 }
 
-// batch takes one batch of a ring and returns the number of operations.
+// batch takes up to batchSize operations of a ring, adds up their fields, posts them in a paced
+// run, and then publishes the tail. It returns their number.
 func (c *consumer) batch(r *queue.Ring, a *run) int {
 	n := r.Read(c.ops[:])
 	var sum uint64

@@ -36,9 +36,10 @@ var (
 	_ [C.sizeof_struct_bench_delays]byte  = [unsafe.Sizeof(delays{})]byte{}
 )
 
-// provider takes requests, one call of C a batch.
+// provider is struct bench_null, with a batch of requests for it. The batch is in C's memory, so
+// that a call of C posts it without a copy.
 type provider struct {
-	requests []request
+	requests []request // memory, as a slice
 	memory   *C.struct_bench_request
 	null     *C.struct_bench_null
 }
@@ -56,22 +57,24 @@ func newProvider(a *run) *provider {
 	return p
 }
 
+// post posts the first n requests.
 func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
 
-// await waits in C, so that no timer of Go's scheduler affects the measurement. It returns the
-// number posted.
+// await waits until a number of operations is posted, or none has been for ns. It returns the
+// number posted. It waits in C, so that no timer of Go's scheduler affects the measurement.
 func (p *provider) await(posts, ns uint64) uint64 {
 	return uint64(C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)))
 }
 
-// close returns the results.
+// close stores the delays in the run, and frees the provider.
 func (p *provider) close(a *run) {
 	a.delays = *(*delays)(unsafe.Pointer(&p.null.delays))
 	C.free(unsafe.Pointer(p.memory))
 	C.free(unsafe.Pointer(p.null))
 }
 
-// native is the provider as an engine of the product gets it: fastpathtest's, except for posting.
+// native is the provider for an engine of the library: fastpathtest's, except that it posts to a
+// bench_null.
 type native struct {
 	*fastpathtest.Null
 	to *provider
@@ -107,7 +110,7 @@ func cWords(n int) []uint32 { return unsafe.Slice((*uint32)(C.calloc(C.size_t(n)
 
 func freeWords(w []uint32) { C.free(unsafe.Pointer(&w[0])) }
 
-// consumeInC is consumer.consume by the reference loop.
+// consumeInC does what consumer.consume does, by the reference consumer in C.
 func consumeInC(rings []*ring, a *run, to *provider) {
 	views := (*C.struct_bench_view)(C.calloc(C.size_t(len(rings)), C.sizeof_struct_bench_view))
 	r := (*C.struct_bench_run)(C.calloc(1, C.sizeof_struct_bench_run))
@@ -163,7 +166,7 @@ var epoch = func() (e struct {
 // now returns CLOCK_MONOTONIC in ns.
 func now() uint64 { return epoch.ns + uint64(time.Since(epoch.at)) }
 
-// producer is one table of producers.
+// producer is the table of functions of host producers or of a GPU's (producer.h).
 type producer struct{ table *C.struct_bench_producer }
 
 func hostProducer() producer { return producer{C.bench_host()} }
@@ -186,11 +189,12 @@ func (p producer) check(op string, code C.int) error {
 	return errors.New(op + ": " + C.GoString(C.bench_error(p.table)))
 }
 
-// target is where producers push: addresses as they see them.
+// target is the rings into which producers push, as struct bench_target: the addresses are those of
+// the producers.
 type target struct {
-	rings   uint64
-	count   int
-	sources uint64
+	rings   uint64 // of the table of rings
+	count   int    // of rings
+	sources uint64 // of the memory for operands of puts
 }
 
 func (t target) c() *C.struct_bench_target {
@@ -216,7 +220,8 @@ func (p producer) paced(start, periodPS, count uint64, t target) error {
 
 func (p producer) wait() error { return p.check("wait for producers", C.bench_wait(p.table)) }
 
-// reading is the producers' clock against CLOCK_MONOTONIC.
+// reading is a comparison of the producers' clock (own) with CLOCK_MONOTONIC (host), in ns: own was
+// read within window ns around host.
 type reading struct{ host, own, window uint64 }
 
 func (p producer) clock() (reading, error) {
@@ -225,6 +230,7 @@ func (p producer) clock() (reading, error) {
 	return reading{uint64(c.host), uint64(c.own), uint64(c.window)}, err
 }
 
+// expected returns the sum of the fields of all operations of a run.
 func expected(load int, threads, each, sources uint64) uint64 {
 	return uint64(C.bench_expected(C.int(load), C.uint64_t(threads), C.uint64_t(each), C.uint64_t(sources)))
 }

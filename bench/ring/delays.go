@@ -1,13 +1,13 @@
 package main
 
-// delays counts delays in ns, 64 steps to each power of two: 1.6 % apart. As
-// struct bench_delays.
+// delays is a histogram of delays in ns, the same as struct bench_delays. It has 64 steps for each
+// power of two, so a step is at most 1.6 % of its delay.
 type delays struct {
 	steps                  [2560]uint32
 	count, sum, max, early uint64
 }
 
-// quantile returns the upper end of the step that has the fraction q of all below it.
+// quantile returns the upper end of the step that has the quantile q, in ns.
 func (d *delays) quantile(q float64) float64 {
 	want := uint64(q * float64(d.count))
 	var seen uint64
@@ -20,6 +20,7 @@ func (d *delays) quantile(q float64) float64 {
 	return float64(d.max)
 }
 
+// stepEnd returns the greatest delay of a step. The first 64 steps are 1 ns each.
 func stepEnd(step uint64) uint64 {
 	if step < 64 {
 		return step

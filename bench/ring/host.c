@@ -1,4 +1,4 @@
-/* host.c: host threads as producers. A "block" is a thread; its threads are one after the other. */
+/* host.c: host threads as producers. Each thread of each block is a host thread. */
 #include "consume.h"
 #include "load.h"
 
@@ -6,16 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 64
+#define MOST 64 /* producers of a run */
 
 /* The number of threads that share a schedule: more would starve the consumer on 2 cores. */
 #define PACERS 1
 
+/* What one thread does: the arguments of push, ack and paced (producer.h). */
 struct task {
     void (*body)(const struct task *);
     struct bench_target target;
-    uint32_t number, of;
-    uint64_t each;
+    uint32_t number, of; /* of this thread among all threads of the run */
+    uint64_t each;       /* operations: of this thread; in paced, of all threads together */
     int load, kind;
     uint64_t start, period_ps;
     uint64_t *samples;
@@ -113,6 +114,7 @@ static void *run_task(void *arg)
     return NULL;
 }
 
+/* Starts count threads with copies of a task, which differ by their number. */
 static int start(const struct task *like, uint32_t count)
 {
     if (running != 0 || count > MOST) {

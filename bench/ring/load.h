@@ -1,7 +1,7 @@
 /*
  * load.h: the operations that the producers of the benchmark push, and the sum of their fields.
- * Producers on the GPU and on the host, the consumer in C and the check of the sum all use this one
- * text; the Go consumer adds the same fields of the operations that package queue decodes.
+ * Producers on the GPU and on the host, the consumer in C and the check of the sum all use this
+ * header; the Go consumer adds the same fields of the operations that package queue decodes.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -20,6 +20,7 @@ enum bench_load {
 /* The interval at which a producer checks whether the run was given up. */
 #define BENCH_LOOK 1024
 
+/* Slots of an operation. */
 SHMEMI_HD int bench_slots(int load)
 {
     return load == BENCH_PUT ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_P;
@@ -54,8 +55,8 @@ SHMEMI_HD uint64_t bench_fields(const uint64_t *w)
 }
 
 /*
- * The place of the 8 bytes of thread number thread's i-th put: 64 places in turn, so that no two
- * threads share one.
+ * The address of the 8 bytes of a thread's i-th put. Each thread has 64 places of its own, which it
+ * uses in turn.
  */
 SHMEMI_HD uint64_t bench_source(uint64_t sources, uint64_t thread, uint64_t i)
 {

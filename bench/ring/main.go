@@ -28,8 +28,8 @@ type options struct {
 }
 
 // consumers are the consumers, in the order of the tables: proxy is the library's own, go a
-// goroutine that takes and posts batches, c the reference. The proxy is left out of loads whose PEs
-// and contexts are only added up.
+// goroutine that takes and posts batches, c the reference in C. The section rate leaves the proxy
+// out: its operations name PEs and contexts that do not exist, and are only added up.
 var consumers = []string{"proxy", "go", "c"}
 
 func main() {
@@ -114,7 +114,8 @@ func (o *options) session(sections []string, stdout io.Writer) (err error) {
 	return errors.Join(b.failures...)
 }
 
-// openGPU opens the GPU and its kernels.
+// openGPU opens the GPU and the library of its producers, and adds facts about it. The caller
+// closes the device.
 func (b *bench) openGPU(facts row) (*cuda.Device, error) {
 	kind, err := gpu.ParseKind(b.memory)
 	if err != nil {

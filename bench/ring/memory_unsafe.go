@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// ring is one ring with both its ends.
+// ring is one ring: the consumer's side (Ring, memory) and the producers' description of it (desc).
 type ring struct {
 	*queue.Ring
 	memory queue.Memory
@@ -26,13 +26,14 @@ type place struct {
 	kind     gpu.Kind
 }
 
-// rings are some rings and the data of their producers.
+// rings are the rings of a run, with what producers need, and all memory of both.
 type rings struct {
 	all    []*ring
 	target target
 	blocks []*gpu.Memory
 }
 
+// keep adds memory to that which close frees.
 func (s *rings) keep(m *gpu.Memory, err error) (*gpu.Memory, error) {
 	if err == nil {
 		s.blocks = append(s.blocks, m)
@@ -48,7 +49,8 @@ func (s *rings) close() error {
 	return errors.Join(errs...)
 }
 
-// shared returns memory that producers and consumer see.
+// shared returns n bytes of memory that producers and consumer access: for a GPU's producers, of
+// the kind that the options select.
 func (p place) shared(n int) (*gpu.Memory, error) {
 	if p.device == nil {
 		return gpu.Host(uint64(n))
@@ -61,13 +63,13 @@ func (p place) shared(n int) (*gpu.Memory, error) {
 	return m, err
 }
 
-// main returns main memory that both see.
+// main returns n bytes of main memory that producers and consumer access.
 func (p place) main(n int) (*gpu.Memory, error) {
 	p.kind = gpu.Pinned
 	return p.shared(n)
 }
 
-// near returns a device's own memory, nil for host threads.
+// near returns n bytes of memory of the GPU, or of main memory for host threads.
 func (p place) near(n int) (*gpu.Memory, error) {
 	if p.device == nil {
 		return gpu.Host(uint64(n))
@@ -75,7 +77,8 @@ func (p place) near(n int) (*gpu.Memory, error) {
 	return gpu.Near(p.device, uint64(n))
 }
 
-// make makes count rings of a number of slots each, with room for the operands of threads.
+// make makes count rings of so many slots each, and memory for the operands of so many producer
+// threads. The caller closes them.
 func (p place) make(count, slots, threads int) (s *rings, err error) {
 	s = &rings{}
 	defer func() {

@@ -31,11 +31,15 @@ def _legend(names, x, y):
 
 
 def _decades(low, high):
+    """The exponents of the powers of ten that enclose low and high."""
     return range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
 
 
 def bars(title, groups, names, unit):
-    """groups: (label, values), a value for each name or None. The axis is logarithmic."""
+    """A bar chart as SVG. groups: (label, values), with a value or None for each of names.
+
+    The axis, in unit, is logarithmic.
+    """
     values = [v for _, row in groups for v in row if v]
     decades = _decades(min(values), max(values))
     left, top, width, each = 190, 60, 420, 12
@@ -66,7 +70,7 @@ def bars(title, groups, names, unit):
 
 
 def lines(title, series, x_name, y_name):
-    """series: name -> list of (x, y); both axes are logarithmic."""
+    """A line chart as SVG. series: name -> list of (x, y); both axes are logarithmic."""
     points = [p for row in series.values() for p in row]
     xs, ys = _decades(*_ends(p[0] for p in points)), _decades(*_ends(p[1] for p in points))
     left, top, width, high = 60, 40, 440, 260
@@ -98,5 +102,6 @@ def lines(title, series, x_name, y_name):
 
 
 def _ends(values):
+    """The least and the greatest value, at least 0.001, for a logarithmic axis."""
     values = [max(v, 1e-3) for v in values]
     return min(values), max(values)

@@ -1,14 +1,14 @@
 /*
- * producer.h: the producers of the benchmark, threads of the host (host.c) or
- * of a GPU (bench/gpu/kernels.cu, a library of its own, so that the benchmark
- * builds and runs where there is no CUDA).
+ * producer.h: the producers of the benchmark, threads of the host (host.c) or of a GPU
+ * (bench/gpu/kernels.cu, in a separate library, so that the benchmark builds and runs without
+ * CUDA).
  */
 #ifndef BENCH_PRODUCER_H
 #define BENCH_PRODUCER_H
 
 #include <shmem/ring.h>
 
-/* The rings and memory of a run's operations. All pointers as the producers see them. */
+/* The rings of a run, and the memory of its operands, by addresses of the producers. */
 struct bench_target {
     const struct shmemi_ring *rings; /* block b uses ring b modulo count */
     uint32_t count;
@@ -24,15 +24,17 @@ enum bench_ack {
     BENCH_ACKS,
 };
 
-/* The producers' clock against CLOCK_MONOTONIC, both in ns. */
+/* A comparison of the producers' clock with CLOCK_MONOTONIC, in ns: own is a time of the former,
+ * and was read within window ns around the time host of the latter. A window of 0: both are the
+ * same clock. */
 struct bench_clock {
     uint64_t host, own;
-    uint64_t window; /* of the host's clock; own was read in the middle of it */
+    uint64_t window;
 };
 
 /*
- * Each function returns 0, or -1 and then error says why. The ones that start
- * producers return at once; wait waits until they have ended. One run at a time.
+ * Each function but error returns 0, or -1, and then error says why. push, ack and paced start
+ * producers and return at once; wait waits until they have ended. One run at a time.
  */
 struct bench_producer {
     int (*open)(int device);
@@ -40,14 +42,15 @@ struct bench_producer {
     int (*push)(int load, uint32_t blocks, uint32_t threads, uint64_t each,
                 const struct bench_target *target);
     /*
-     * One thread on ring 0. samples gets count times in ticks of the
-     * producer; then how many ticks and how many ns passed in all.
+     * One thread pushes count operations into ring 0, and waits for each (enum bench_ack). samples
+     * gets count times in ticks of the producer's counter; then how many ticks and how many ns
+     * passed in all.
      */
     int (*ack)(int kind, uint32_t count, const struct bench_target *target, uint64_t *samples);
     /*
-     * Open loop: operation i of count is due at start + i * period_ps / 1000 of the producers'
-     * clock, pushed as soon as one of the threads sees that, and carries in dest the time after
-     * start at which it was due.
+     * Steady load, whatever the consumer does: operation i of count is due at start + i * period_ps
+     * / 1000 of the producers' clock. A thread pushes it as soon as it sees that time; its dest is
+     * the time at which it was due, counted from start.
      */
     int (*paced)(uint64_t start, uint64_t period_ps, uint64_t count,
                  const struct bench_target *target);

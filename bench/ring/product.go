@@ -17,16 +17,16 @@ type product struct {
 	engine   *proxy.Engine
 	loop     *loop.Loop
 	consumer *loop.Consumer
-	words    []uint32
-	fatal    error
-	said     atomic.Pointer[error] // the last report
+	words    []uint32              // shared words of the engine, in C's memory
+	fatal    error                 // why the engine has failed
+	reported atomic.Pointer[error] // the last error that the consumer has reported
 }
 
-// peers is its number of PEs: the acknowledged loads name as many.
+// peers is the number of PEs of its job: more than the 50,000 that the operations of acks name.
 const peers = 1 << 16
 
-// newProduct makes one that posts to a provider. Its heap accepts every offset of a slot, but has
-// no memory: nothing arrives.
+// newProduct starts a proxy that posts to a provider. Its heap is as large as the offsets in slots
+// may be, but has no memory: nothing is ever written there.
 func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	p := &product{words: cWords(6)}
 	w := p.words
@@ -45,10 +45,10 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	if err := p.engine.Connect(ends); err != nil {
 		return nil, err
 	}
-	p.consumer = loop.NewConsumer(p.engine, rings, loop.NewLocals(), func(err error) { p.said.Store(&err) })
+	p.consumer = loop.NewConsumer(p.engine, rings, loop.NewLocals(), func(err error) { p.reported.Store(&err) })
 	p.loop = loop.New(p.engine)
 	go p.loop.Run()
-	// As for kernels also where threads push: it must poll, not sleep.
+	// true: the loop polls the rings, as for kernels, also if host threads push. It must not sleep.
 	p.loop.Attach(p.consumer, true)
 	return p, nil
 }
@@ -59,8 +59,8 @@ func (p *product) run(a *run, out *provider) error {
 	if got := out.await(posts, a.limit); got < posts {
 		a.gaveUp = true
 		err := fmt.Errorf("%d of %d operations were posted, and none in %d s", got, posts, a.limit/1e9)
-		if said := p.said.Load(); said != nil {
-			err = fmt.Errorf("%w; the proxy: %w", err, *said)
+		if reported := p.reported.Load(); reported != nil {
+			err = fmt.Errorf("%w; the proxy: %w", err, *reported)
 		}
 		return err
 	}
@@ -68,8 +68,9 @@ func (p *product) run(a *run, out *provider) error {
 	return nil
 }
 
-// close ends it after the producers. Reports matter only if operations are missing, because a proxy
-// without its own processor causes one.
+// close ends the proxy; the producers have ended. It returns only a failure of the engine. Reports
+// of the consumer matter only if operations are missing (run): a proxy that shares its processor
+// causes one also when all goes well.
 func (p *product) close() error {
 	p.consumer.Finish()
 	p.loop.Stop()

@@ -1,9 +1,12 @@
-/* provider.c: the provider to which all consumers post, and which measures their delay. */
+/* provider.c: the provider to which all consumers post, and which measures the delay of operations.
+ */
 #define _GNU_SOURCE
 #include "consume.h"
 
 #include <time.h>
 
+/* Counts a delay. Below 64 ns a step is 1 ns; above, the six bits after the highest one select one
+ * of the 64 steps of a power of two. */
 void bench_delay(struct bench_delays *d, int64_t ns)
 {
     uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
@@ -20,7 +23,7 @@ void bench_delay(struct bench_delays *d, int64_t ns)
         d->max = v;
 }
 
-/* dest is when the operation was due, after the start. */
+/* Counts the delay of an operation, whose dest is the time at which it was due, from the start. */
 static void measure(struct bench_null *n, uint64_t dest)
 {
     if (n->paced && dest >= n->skip)
@@ -52,7 +55,8 @@ static void post_one(struct bench_null *n, uint32_t pe, const struct shmemi_head
     measure(n, (uint64_t)h->offset);
 }
 
-/* Posts the operations that share a message, each with the first part of a header. */
+/* Posts the operations of a batch, a message that several of them share. Each has a record, which
+ * is the beginning of a header, and behind it the bytes of a put, h.token of them, padded to 8. */
 static void post_batch(struct bench_null *n, uint32_t pe, const char *message, size_t size)
 {
     for (size_t at = sizeof(struct shmemi_header); at + SHMEMI_RECORD_SIZE <= size;) {

@@ -16,7 +16,7 @@ import sys
 
 import plot
 
-# Rows that are older than the proxy's loop in C have locked and tick.
+# The consumers, in the order of the tables. locked and tick are in older rows only.
 WHO = ["proxy", "go", "locked", "tick", "c"]
 NAMES = {
     "proxy": "the proxy",
@@ -26,7 +26,8 @@ NAMES = {
     "c": "C",
 }
 
-# The figure, its place in the rows, a number of it, and its bound.
+# Each figure: what it is, its producer and metric, its kind (op or by) and shape (None: the best of
+# all), its bound and unit.
 FIGURES = [
     ("one thread, operand in the slot", "gpu", "rate", ("p", "1x1"), 3, "M/s"),
     ("one thread, bursts", "gpu", "rate", ("burst", "1x1"), 3, "M/s"),
@@ -39,7 +40,7 @@ FIGURES = [
 
 
 class Rows:
-    """All rows, in one list, and the facts of their sessions."""
+    """The rows of all files, and the facts of their machines."""
 
     def __init__(self, paths):
         self.rows, self.machines = [], {}
@@ -57,6 +58,7 @@ class Rows:
                     self.rows.append(row)
 
     def of(self, **want):
+        """The rows with these values."""
         return [r for r in self.rows if all(r.get(k) == v for k, v in want.items())]
 
     def median(self, field="value", **want):
@@ -68,11 +70,11 @@ class Rows:
         return [w for w in WHO if self.of(consumer=w, **want)]
 
     def keys(self, fields, **want):
-        """The values of these fields that occur, in the order of the rows."""
+        """The combinations of values of these fields that occur, in the order of the rows."""
         return list(dict.fromkeys(tuple(r[f] for f in fields) for r in self.of(**want)))
 
     def ratio(self, field, over, **want):
-        """Median over the repetitions of one's value against C's in the same one."""
+        """The median over the repetitions of a field of consumer over divided by that of c."""
         both = {}
         for who in (over, "c"):
             for r in self.of(consumer=who, **want):
@@ -93,6 +95,7 @@ def table(head, rows):
 
 
 def figures(rows):
+    """The table of FIGURES, of the consumer in Go."""
     out = []
     for what, producer, metric, (kind, shape), bound, unit in FIGURES:
         field = "by" if metric == "acknowledged" else "op"
@@ -155,6 +158,7 @@ def acknowledged(rows):
 
 
 def paced(rows):
+    """The table of delays under steady load, and which consumers are much later than C."""
     out, late = [], {"p99": [], "p999": []}
     for producer, rate in rows.keys(["producer", "rate"], metric="paced"):
         want = {"metric": "paced", "producer": producer, "rate": rate}
@@ -266,7 +270,7 @@ def page(rows, limit):
 
 
 def plots(rows):
-    """File names, and their contents."""
+    """The plots: file names and their contents."""
     fields = ["producer", "op", "shape", "rings"]
     groups, consumers = [], rows.who(metric="rate")
     for key in rows.keys(fields, metric="rate"):

@@ -8,14 +8,14 @@ import (
 
 // job is one rate to measure.
 type job struct {
-	what  string
+	what  string // the load's name
 	load  int
 	shape shape
 	rings int
 }
 
-// jobs returns the rates. Those of a GPU start with the shapes in which other
-// libraries publish theirs.
+// jobs returns the rates to measure. Those of a GPU begin with the shapes for which other libraries
+// publish rates.
 func (b *bench) jobs() []job {
 	if b.place.device == nil {
 		jobs := []job{
@@ -48,7 +48,8 @@ func (b *bench) jobs() []job {
 	return jobs
 }
 
-// rates measures the operations a second that get through.
+// rates measures the operations a second that a consumer takes. A first, short run gives the rate,
+// from which follows how many operations the other runs need.
 func (b *bench) rates() error {
 	for _, j := range b.jobs() {
 		if !b.match.MatchString(fmt.Sprint(j.what, " ", j.shape, " ", j.rings)) {
@@ -85,7 +86,8 @@ func (b *bench) rates() error {
 	return nil
 }
 
-// rate pushes about a number of operations and returns the rate in millions a second.
+// rate pushes about so many operations, whole bursts of each thread, and returns the rate in
+// millions a second.
 func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, err error) {
 	threads := j.shape.blocks * j.shape.threads
 	each := (uint64(about)/uint64(threads) + burstOps) / burstOps * burstOps
@@ -106,7 +108,8 @@ func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, er
 	if want := expected(j.load, uint64(threads), each, s.target.sources); a.sum != want {
 		return 0, nil, fmt.Errorf("the fields of %d operations add up to %#x, not to %#x", a.consumed, a.sum, want)
 	}
-	// The first look found the first operations, so it is not counted.
+	// The time starts when the consumer has found the first operations, so it does not include the
+	// start of the producers.
 	return float64(a.consumed) / float64(a.last-a.first) * 1e3, a, nil
 }
 
@@ -121,7 +124,7 @@ func (b *bench) acks() error {
 		for rep := range b.reps {
 			for _, who := range b.order(rep) {
 				if who == "proxy" && k.kind == ackFetch {
-					continue // it would refuse them: they need a reply, and fetch from nowhere
+					continue // the proxy refuses these: its heap has no memory to fetch from
 				}
 				samples, err := b.ack(k.kind, k.ops, who)
 				if err != nil {
@@ -140,7 +143,8 @@ func (b *bench) acks() error {
 	return nil
 }
 
-// ack returns the times in us.
+// ack returns how long one thread waits for the acknowledgement of each operation, in us. ops is
+// how many operations of the ring that takes: 2 with a quiet.
 func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	count := int(min(50_000, b.ops))
 	s, err := b.place.make(1, b.slots, 1)
@@ -182,8 +186,9 @@ func (b *bench) pace() error {
 	return nil
 }
 
+// paced measures one rate, in millions a second, and writes its row.
 func (b *bench) paced(rate float64, who string, rep int) (err error) {
-	const lead, skip = 30e6, 50e6 // ns until the first, and ns that do not count
+	const lead, skip = 30e6, 50e6 // ns before the first operation, and ns that do not count
 	s, err := b.place.make(1, b.slots, 1)
 	if err != nil {
 		return err
@@ -198,7 +203,7 @@ func (b *bench) paced(rate float64, who string, rep int) (err error) {
 	}
 	period := uint64(1e6 / rate) // ps
 	count := uint64((b.seconds*1e9 + skip) * rate / 1e3)
-	// The latest reading of both clocks converts the start.
+	// The start, by the producers' clock: now, converted by the latest reading, and lead.
 	own := b.clock.own + uint64(float64(now()-b.clock.host)/b.hostRate()) + lead
 	a := &run{operations: count, paced: true, start: b.host(own), rate: b.hostRate(), skip: skip}
 	if err := b.execute(who, s, a, func() error { return b.place.producer.paced(own, period, count, s.target) }); err != nil {

@@ -1,4 +1,5 @@
-/* table.c: finds the GPU's producers, and calls through their table. */
+/* table.c: loads the library with the GPU's producers, and calls functions of a table of producers.
+ */
 #include "consume.h"
 
 #include <dlfcn.h>
