@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fetch_nvshmem.sh VERSION: fetches NVSHMEM's headers and libraries, to compare with, from PyPI into
-# the build folder, and prints where they are. A second run fetches nothing.
+# fetch_nvshmem.sh VERSION: fetches NVSHMEM's headers and libraries, with which benchmarks compare,
+# from PyPI into the build folder, and prints where they are. A second run fetches nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$1

@@ -2,10 +2,10 @@
 
 Usage: scripts/manifests.py KUBERNETES JOBSET KUBEFLOW
 
-The arguments are files of schemas, which scripts/setup fetches. A schema knows the names and types
-of fields. How the objects of a file fit each other it does not know, so that is checked here:
-names, keys of a Secret, numbers of PEs, volumes. In the end mistakes are planted in the manifests,
-each of which has to be found.
+The arguments are files of schemas, which scripts/setup fetches. A schema has the names and types of
+fields, but not how the objects of a file fit each other. So this script also checks names, keys of
+a Secret, numbers of PEs, and volumes. At the end it plants mistakes in the manifests (PLANTED), and
+fails if it does not find each of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 EXAMPLES = pathlib.Path(__file__).parent.parent / "examples/kubernetes"
+# The definition of each kind of object, by apiVersion and kind.
 KINDS = {
     ("v1", "Pod"): "io.k8s.api.core.v1.Pod",
     ("v1", "Secret"): "io.k8s.api.core.v1.Secret",
@@ -27,6 +28,7 @@ KINDS = {
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): "jobset.v1alpha2.JobSet",
     ("kubeflow.org/v1", "PyTorchJob"): "kubeflow.org.v1.PyTorchJob",
 }
+# The Python types of the types of schemas.
 TYPES = {
     "string": str,
     "boolean": bool,
@@ -66,7 +68,7 @@ class Schemas:
         raise KeyError(f"{ref} names no definition")
 
     def faults(self, value: Any, schema: Any, at: str) -> Iterator[str]:
-        """What in a value is not as its schema has it."""
+        """What in a value does not follow its schema; at is the value's place, for messages."""
         if "$ref" in schema:
             schema = self.find(schema["$ref"])
         if "oneOf" in schema:
@@ -92,7 +94,7 @@ class Schemas:
             yield from self.faults_of_fields(value, schema, at)
 
     def faults_of_fields(self, value: dict[str, Any], schema: Any, at: str) -> Iterator[str]:
-        """The same for an object."""
+        """What in an object, a dict, does not follow its schema."""
         for name in schema.get("required", []):
             if name not in value:
                 yield f"{at}: field {name} is missing"
@@ -107,14 +109,18 @@ class Schemas:
 
 
 class Pods:
-    """The pods of one object, and the name that Kubernetes gives to the first."""
+    """The pods of one object.
+
+    first is the DNS name that Kubernetes gives to the first pod ("": none is needed), count their
+    number, spec that of a pod, and restart the restart policy.
+    """
 
     def __init__(self, first: str, count: int, template: Any, restart: str) -> None:
         self.first, self.count, self.spec, self.restart = first, count, template["spec"], restart
 
 
 def pods_of(d: Any) -> Pods | None:
-    """The pods of a Job, a JobSet or a PyTorchJob."""
+    """The pods of a Job, a JobSet or a PyTorchJob; None for other kinds."""
     name, spec = d["metadata"]["name"], d.get("spec", {})
     if d["kind"] == "Job":
         domain = spec["template"]["spec"].get("subdomain", "")
@@ -143,7 +149,7 @@ def pods_of(d: Any) -> Pods | None:
 
 
 def job_size(spec: Any) -> int:
-    """The number of pods of a Job; 0 where they have no numbers or do not run together."""
+    """The number of pods of a Job; 0 if they are not indexed or do not all run at the same time."""
     indexed = spec.get("completionMode") == "Indexed"
     return (
         spec["completions"] if indexed and spec.get("parallelism") == spec.get("completions") else 0
@@ -181,7 +187,7 @@ def misfits(documents: list[Any]) -> Iterator[str]:
 
 
 def misfits_of_container(what: str, pods: Pods, c: Any, secrets: dict[str, Any]) -> Iterator[str]:
-    """The same for a container of these pods."""
+    """What in a container of these pods does not fit; what names the object in messages."""
     env = {e["name"]: e for e in c.get("env", [])}
     for name, e in env.items():
         key = e.get("valueFrom", {}).get("secretKeyRef")
@@ -224,7 +230,7 @@ def faults(schemas: Schemas, text: str) -> Iterator[str]:
     yield from found or misfits(documents)
 
 
-# Mistakes, and the beginnings of their reports.
+# Mistakes: a file, a text in it, the text that replaces it, and the beginning of the report.
 PLANTED = [
     ("job.yaml", "completions: 4\n", "completion: 4\n", "Job.spec: there is no field completion"),
     (

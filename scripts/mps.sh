@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# mps.sh: several PEs of one GPU, whose kernels NVIDIA's MPS lets run at once. Without it they get
-# time slices of 2.4 ms. Sourced.
+# mps.sh: starts and ends NVIDIA's MPS, which lets kernels of several PEs run on one GPU at the same
+# time. Without MPS they get time slices of 2.4 ms. Sourced.
 
-# share_by_mps CLIENT...: reports whether MPS runs now and serves that program, and later ones. Its
-# pipe has a folder of its own, so that programs of other users are not its clients. A server begins
-# with its first client: a daemon that runs may still have no server.
+# share_by_mps CLIENT...: starts MPS, and returns 0 if MPS serves the program CLIENT, and so later
+# ones. MPS gets a new folder for its pipe, so that programs of other users are not its clients. The
+# check needs a client: the daemon starts a server only with the first one, and may fail to.
 share_by_mps() {
     mps=$(mktemp -d) || return
     export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
@@ -16,7 +16,7 @@ share_by_mps() {
     return 1
 }
 
-# end_mps, for a trap: ends it, if it runs.
+# end_mps: ends the MPS that share_by_mps has started, if any. For a trap.
 end_mps() {
     [ -n "${mps:-}" ] || return 0
     echo quit | CUDA_MPS_PIPE_DIRECTORY=$mps timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the facts of NVSHMEM that capi/spec holds its names against.
+"""Writes the facts of NVSHMEM with which the tests of capi/spec compare its names.
 
 Usage: scripts/nvshmem_facts.py VERSION... [--wheels DIR] [--out DIR]
 
@@ -61,7 +61,10 @@ template <class T> static void show(const char *kind, const char *name)
 
 
 class Wheel:
-    """One version, unpacked."""
+    """The headers and the library of one version, unpacked below room.
+
+    wheels is the folder of wheels, into which a missing one is fetched.
+    """
 
     def __init__(self, version, wheels, nvcc, room):
         cuda = os.path.abspath(os.path.join(os.path.dirname(nvcc), "..", "include"))
@@ -86,7 +89,7 @@ class Wheel:
         self.flags += [f"-I{home}/include", f"-I{cuda}", f"-I{cuda}/cccl"]
 
     def compiler(self, text, *args):
-        """Compiles a program with g++; returns its output, or None and its errors."""
+        """Compiles a program with g++; returns the output (None: it failed) and the errors."""
         source = os.path.join(self.root, "facts.cc")
         with open(source, "w", encoding="utf-8") as f:
             f.write(text)
@@ -104,7 +107,11 @@ class Wheel:
         return subprocess.run([program], capture_output=True, text=True, check=True).stdout
 
     def usable(self, names, line):
-        """The names for which line, a statement of C++, compiles."""
+        """The names for which line(name), a statement of C++, compiles.
+
+        Compiles the statements of all names together, each as a line of its own of file n, and
+        leaves out the names of lines with errors until there are none.
+        """
         names = list(names)
         while True:
             body = "".join(f'#line {i + 1} "n"\n{line(n)}\n' for i, n in enumerate(names))
@@ -118,6 +125,7 @@ class Wheel:
             names = [n for i, n in enumerate(names) if i not in wrong]
 
     def exports(self):
+        """The symbols that the library exports, with nm's letter, without those of versions (A)."""
         out = subprocess.run(
             ["nm", "-D", "--defined-only", self.library], capture_output=True, text=True, check=True
         ).stdout
@@ -129,6 +137,7 @@ class Wheel:
         return found
 
     def facts(self):
+        """The lines of nvshmem-VERSION.tsv."""
         exports = self.exports()
         text, errors = self.compiler(INCLUDES, "-E", "-P")
         if text is None:
@@ -196,7 +205,10 @@ class Wheel:
         ).splitlines()
 
     def device_facts(self):
-        """The headers' definitions for kernels, from the text of nvcc's device pass."""
+        """The lines of nvshmem-device-VERSION.tsv, from the text of nvcc's device pass.
+
+        There __device__ has become __attribute__((device)).
+        """
         source = os.path.join(self.root, "device.cu")
         with open(source, "w", encoding="utf-8") as f:
             f.write(INCLUDES)

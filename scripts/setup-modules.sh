@@ -14,7 +14,7 @@ fetch_modules() {
         --find-links "$work/modules/wheels" "${wanted[@]}" --target "$work/modules/lib" \
         </dev/null >"$work/modules.log" 2>&1 ||
         die "cannot unpack ${wanted[*]}: $(tail -n 1 "$work/modules.log")"
-    # A test installs the package and numpy without a network.
+    # numpy's wheel stays: a test installs the package and numpy without a network.
     mkdir "$work/modules/kept"
     mv "$work/modules/wheels"/numpy-* "$work/modules/kept" 2>/dev/null || true
     rm -rf "$work/modules/wheels"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Sourced by scripts/setup: what builds the site of the documentation, a folder of modules of Python.
-# These are all packages that the build imports. Those that serve a site or publish it are left out.
+# Sourced by scripts/setup: fetches mkdocs, which builds the site of the documentation, into a
+# folder of Python modules. site has all packages that a build imports; those that only serve or
+# publish a site are left out.
 # shellcheck disable=SC2154 # python_at, pyyaml, profile, tools and work are of scripts/setup
 mkdocs=1.6.1
 material=9.8.2
@@ -15,14 +16,14 @@ if [ "${1-}${2+ $2}" = "--tool mkdocs" ]; then
     exit
 fi
 
-# site_lacks: the folder, if the job needs it and it is not there.
+# site_lacks: prints the folder if the job needs it and it does not exist.
 site_lacks() {
     case $profile in
     check | docs) [ -e "$pages" ] || echo "$pages" ;;
     esac
 }
 
-# fetch_site installs the packages. The import at the end fails where the list lacks one.
+# fetch_site: makes the folder. The import at the end fails if the list lacks a package.
 fetch_site() {
     say "fetching mkdocs $mkdocs and mkdocs-material $material from PyPI: ${#site[@]} wheels, 17 MB"
     scratch

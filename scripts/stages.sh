@@ -5,7 +5,7 @@
 stages_failed=()
 stages_begin=$EPOCHREALTIME
 
-# seconds_since MOMENT: with one decimal.
+# seconds_since MOMENT: prints the seconds since a value of EPOCHREALTIME, with one decimal.
 seconds_since() {
     local us=$((${EPOCHREALTIME/[.,]/} - ${1/[.,]/}))
     printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
@@ -27,7 +27,7 @@ stage() {
     return "$status"
 }
 
-# stages_end: prints the sum and ends the script.
+# stages_end: prints the result and the time of all stages, and ends the script.
 stages_end() {
     if [ ${#stages_failed[@]} -eq 0 ]; then
         echo "== all ok, $(seconds_since "$stages_begin") s"

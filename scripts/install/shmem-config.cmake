@@ -4,8 +4,9 @@
 get_filename_component(shmem_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
 set(shmem_LAUNCHER "${shmem_PREFIX}/bin/shmemrun")
 
-# Relocatable device code has the registers of the largest function that a call leads to. Each thread
-# of a block of 1,024 has 64. Without separable compilation the assembler warns that it ignores this.
+# A kernel of relocatable device code needs as many registers as the largest function that its calls
+# lead to, and a thread of a block of 1,024 has 64. Without separable compilation the assembler
+# warns that it ignores this flag.
 set(shmem_RDC_FLAGS
   "$<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>:SHELL:-Xptxas -func-maxrregcount=64>")
 
