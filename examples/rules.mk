@@ -18,8 +18,8 @@ $(BUILD)/examples/pagedfill: $(wildcard examples/pagedfill/*.cc examples/pagedfi
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -Wall -Wextra -Werror -O2 -g -Iinclude -o $@ $(filter %.cc,$^) -L$(BUILD)/lib -lshmem
 
-# What the demo runs and nothing else: a first build of the rest takes as long again. The network's
-# part comes first, beside the longest of the processor's.
+# What the demo runs, and nothing else: a first build of the rest takes as long again. The model is
+# first, so that it is fetched while the longest of the others is built.
 MODEL := $(BUILD)/data/all-minilm-l6-v2.safetensors
 DEMO  := $(MODEL) $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem.so $(BUILD)/bin/shmemrun $(BUILD)/examples/ring $(BUILD)/examples/reshard
 $(MODEL):

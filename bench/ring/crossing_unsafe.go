@@ -81,7 +81,7 @@ type native struct {
 }
 
 func (p *provider) native() native {
-	// An element goes into any heap; no other operation is posted.
+	// The operations that are posted are puts of single elements, which the proxy sends as messages.
 	caps := fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true}
 	return native{fastpathtest.NewNull(unsafe.Pointer(&p.null.null), caps), p}
 }

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """A server of pages, as a cache of keys and values has them, and clients that come and go.
 
-The server has the pages in its memory, and knows which key has which. Clients, members of a mesh,
-copy pages to it and from it without its program. There is no common start, no launcher, and no
-allocation that all make together.
+The server has the pages in its memory, and a table of the keys that have one. Clients, members of a
+mesh, copy pages to and from that memory without its program. There is no common start, no launcher,
+and no collective allocation.
 
     pageserver.py serve /tmp/pages.sock secret &
     pageserver.py write /tmp/pages.sock secret 0 1000
     pageserver.py read  /tmp/pages.sock secret 0 1000
 
-The socket is for what a program has its own service for: blobs, and places of keys. `secret` is a
-file that only the processes of the mesh can read.
+The socket stands for a service that programs have anyway: it passes addresses, descriptions of
+regions, and places of keys. `secret` is a file that only the processes of the mesh can read.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import numpy as np
 import shmem
 
 PAGE = 64 << 10  # bytes of a page
-MOST = 1024  # clients that may come in the life of the server
+MOST = 1024  # clients during the life of the server
 ONE_CALL = 64  # pages in one call
 
 
@@ -74,7 +74,7 @@ class Server:
 
     def answer(self, line: Line, asked: dict[str, Any]) -> None:
         keys = asked.get("keys", [])
-        if asked["do"] == "come":  # the first question: which number shall I have?
+        if asked["do"] == "come":  # the first request: which number do I get?
             self.members[len(self.members) + 1] = "here"
             line.say(member=len(self.members), most=MOST)
         elif asked["do"] == "join":
@@ -88,7 +88,7 @@ class Server:
             for key in new:
                 self.place[key] = len(self.place)
             line.say(pages=[self.place[key] for key in keys])
-        else:  # where are these keys? None: nobody has written it
+        else:  # where are these keys? None: the page of a key is not written yet
             found = [self.place.get(key) for key in keys]
             line.say(pages=[p if p is not None and self.ready[p] else None for p in found])
 
@@ -107,7 +107,7 @@ class Server:
     def serve(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX)
-        os.umask(0o077)  # nobody else may connect
+        os.umask(0o077)  # only this user may connect
         listener.bind(str(path))
         listener.listen()
         ready = selectors.DefaultSelector()
@@ -151,17 +151,17 @@ class Client:
         return heard
 
     def write(self, keys: list[int]) -> None:
-        """Copies each page, and then sets the word that says so."""
+        """Puts each page, and behind it the word that says that it is there."""
         requests = []
         for key, page in zip(keys, self.ask(do="place", keys=keys)["pages"], strict=True):
             then = shmem.MeshSignal(self.ready, 8 * page, 1)
             requests.append(self.mesh.put(self.pages, [(content(key), PAGE * page)], signal=then))
         for request in requests:
             request.wait()
-        self.mesh.flush(0).wait()  # the pages are there, and not only on their way
+        self.mesh.flush(0).wait()  # then the pages are in the server's memory
 
     def read(self, keys: list[int]) -> int:
-        """Copies the pages that are there, in one call; returns how many were right."""
+        """Gets the pages that are there, in one call; returns how many have the right content."""
         found = [p for p in self.ask(do="find", keys=keys)["pages"] if p is not None]
         here = np.zeros((len(found), PAGE // 8), np.uint64)
         request = self.mesh.get(self.pages, [(here[i], PAGE * p) for i, p in enumerate(found)])

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The operands of a collective are symmetric memory. */
-static int *failed, *first;
-static unsigned char *mine, *theirs;
+/* The operands of collectives, which are symmetric memory. */
+static int *failed, *first; /* this PE if it has an error, else n_pes; and the least of all PEs */
+static unsigned char *mine, *theirs; /* the bytes of this PE, and those of PE 0 */
 
 void agree_init(void)
 {
@@ -41,7 +41,7 @@ void agree(const char *error)
     if (*first == n_pes)
         return;
     if (*first == me) {
-        fflush(stdout); /* shmem_global_exit need not do so */
+        fflush(stdout); /* shmem_global_exit may leave this out */
         fprintf(stderr, "reshard: PE %d: %s\n", me, error);
         shmem_global_exit(EXIT_FAILURE);
     }

@@ -91,6 +91,7 @@ static bool code_point(struct json *j, uint32_t *value)
     return true;
 }
 
+/* Writes a code point as UTF-8, and returns the number of bytes. */
 static size_t put_utf8(char *to, uint32_t c)
 {
     if (c < 0x80) {

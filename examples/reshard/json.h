@@ -2,9 +2,9 @@
  * json.h: a reader for the part of JSON that a safetensors header uses: objects, arrays, strings
  * and non-negative integers.
  *
- * It pulls: the caller asks for the next item, and gets it or false. The first failure stays in
- * `error`, with its place in `at`, and every later call fails too, so that a caller may check once
- * at the end of a group. Nothing recurses; an item that the caller does not ask for is an error.
+ * A pull parser: the caller asks for the item that must come next, and gets it or false. The first
+ * failure stays in `error`, with its place in `at`, and every later call fails too, so that a
+ * caller may check once after several calls. Nothing recurses.
  */
 #ifndef RESHARD_JSON_H
 #define RESHARD_JSON_H

@@ -14,9 +14,9 @@ struct shard layout_shard(const struct tensor *t, int pe, int n_pes)
         return s;
     s.rows = t->n_dims >= 2 ? t->shape[0] : 1;
     s.row_bytes = t->nbytes / s.rows;
-    /* Columns are cut between elements. Where they do not divide evenly, some
-     * PEs have one more; where there are fewer columns than PEs, some have
-     * none. As quotient and remainder, the product cannot overflow. */
+    /* Columns are cut between elements. PE p begins at column columns * p / n_pes, computed by
+     * quotient and remainder so that the product cannot overflow. So some PEs have one column more
+     * than others, and some have none if there are fewer columns than PEs. */
     size_t columns = s.row_bytes / t->dtype->size;
     size_t each = columns / (size_t)n_pes, rest = columns % (size_t)n_pes;
     size_t begin = each * (size_t)pe + rest * (size_t)pe / (size_t)n_pes;

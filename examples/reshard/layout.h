@@ -9,9 +9,9 @@
  * about the same number of bytes, as for pipeline-parallel inference, or
  * for writing the model out again.
  *
- * Both follow from the header of the file and the number of PEs, so each PE
- * computes the whole plan for itself, and no message ever says what a chunk
- * is: sender and receiver walk the same list (struct chunks).
+ * Both follow from the header of the file and the number of PEs, so each PE computes the whole plan
+ * for itself, and no message describes a chunk: sender and receiver walk the same list (struct
+ * chunks).
  *
  * This file moves nothing between PEs and calls no SHMEM routine.
  */
@@ -52,7 +52,7 @@ void layout_free(struct layout *l);
 /* The number of bytes of the model that move from one PE to another. */
 uint64_t layout_moving_bytes(const struct layout *l);
 
-/* A part of the data that one PE has to send to another: never of two tensors. */
+/* A part of the data that one PE has to send to another, all of it from one tensor. */
 struct chunk {
     size_t tensor;
     size_t offset; /* in the sender's shard of that tensor */
@@ -64,7 +64,7 @@ struct chunks {
     const struct layout *layout;
     int sender, receiver;
     size_t limit;        /* bytes of a chunk, at most */
-    size_t next, offset; /* tensor, and bytes of its shard, to be given next */
+    size_t next, offset; /* the tensor of the next chunk, and where in its shard that begins */
 };
 
 /* False after the last chunk. */

@@ -4,11 +4,10 @@
  *
  *   shmemrun -n 4 reshard model.safetensors
  *
- * In the beginning each PE holds a range of columns of every tensor, in the
- * end each tensor is whole on one PE (layout.h describes both layouts). In
- * between, the bytes go from PE to PE by put-with-signal (pipeline.h): by
- * plain stores between PEs of one node, over the network between nodes. The
- * program is the same for both; it only asks which it was, for the report.
+ * At the start each PE holds a range of columns of every tensor, at the end each tensor is whole on
+ * one PE (layout.h describes both layouts). In between, the bytes go from PE to PE by
+ * put-with-signal (pipeline.h): by plain stores between PEs of one node, over the network between
+ * nodes. The program is the same for both; only its report says which way the bytes took.
  *
  * The proof: for each tensor the PE that holds it hashes its symmetric memory,
  * another PE hashes the same tensor in the file, and PE 0 compares.
@@ -155,12 +154,13 @@ static void open_model(struct model *m, const char *path)
     agree(agree_same(m->header_digest) ? NULL : error);
 }
 
-/* For --corrupt: a check that has never failed has not been tested. */
+/* For --corrupt: changes a byte of a tensor on the PE that holds it, so that a user sees the check
+ * fail. */
 static void corrupt(const struct layout *l, uint64_t index, unsigned char *block)
 {
     const struct model *m = l->model;
-    bool there = index < m->count && m->tensors[index].nbytes > 0;
-    agree(there ? NULL : "corrupt: no such tensor, or it is empty (-v lists them, from 0)");
+    bool has_bytes = index < m->count && m->tensors[index].nbytes > 0;
+    agree(has_bytes ? NULL : "corrupt: no such tensor, or it is empty (-v lists them, from 0)");
     if (l->places[index].owner == shmem_my_pe())
         block[l->places[index].offset] ^= 1;
 }

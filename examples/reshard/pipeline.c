@@ -66,17 +66,16 @@ static void receive_chunk(struct pipeline *p, const struct layout *l, int from, 
     shmem_signal_wait_until(&p->arrived[slot], SHMEM_CMP_EQ, number + 1);
     layout_place_chunk(l, c, from, p->landing + slot * p->chunk,
                        block + l->places[c->tensor].offset);
-    /* The copy has read the slot. It must have done so before the sender sees
-     * the credit and writes to the slot again. SHMEM's own fence orders only
-     * writes, so this is C11's: on x86 it costs nothing, since loads are never
-     * delayed past stores there, but other processors would. */
+    /* The copy must have read the slot before the sender sees the credit and writes to the slot
+     * again. shmem_fence orders only writes, so this is C11's fence. On x86 it costs nothing, since
+     * a store there never overtakes an earlier load; on other processors it may. */
     atomic_thread_fence(memory_order_release);
     /* A count, not a flag: each new value contains all earlier ones, so it does no harm when two of
      * them arrive as one. Only this PE writes the word, and only its latest value is used. */
     shmem_uint64_atomic_set(&p->credit[p->me], number + 1, from);
 }
 
-/* Data that is already on the right PE needs no put, only its new place. */
+/* Copies the data that is already on the right PE to its new place. */
 static void copy_own(const struct pipeline *p, const struct layout *l, const unsigned char *shards,
                      const size_t *shard_at, unsigned char *block)
 {

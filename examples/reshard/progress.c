@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 40 };
-static const double REDRAW_SECONDS = 0.02;
+static const double REDRAW_SECONDS = 0.02; /* from one picture of the bar to the next */
 
 double progress_clock(void)
 {
@@ -47,7 +47,7 @@ static void draw_bar(const struct progress *p, uint64_t done, double seconds)
 void progress_begin(struct progress *p, uint64_t total)
 {
     p->total = total;
-    /* A hundred reports from each PE are finer than the picture. */
+    /* A hundred reports from each PE: more than the bar has characters. */
     p->grain = total / 100 / (uint64_t)shmem_n_pes() + 1;
     p->begun = p->drawn = progress_clock();
     if (p->bar && total > 0 && shmem_my_pe() == 0)
@@ -63,7 +63,8 @@ static void draw_lines(struct progress *p, uint64_t done, double seconds)
     fprintf(stderr, "%d%% of %.1f MB in %.2f s\n", 25 * quarters, (double)p->total / 1e6, seconds);
 }
 
-/* On PE 0: draws the present state, unless it did so a moment ago. */
+/* On PE 0: draws the present state, unless it did so less than REDRAW_SECONDS ago. Returns the
+ * bytes that are done. */
 static uint64_t draw(struct progress *p)
 {
     /* The counter is written by other PEs at any moment, so even its owner
@@ -81,6 +82,7 @@ static uint64_t draw(struct progress *p)
     return done;
 }
 
+/* Adds this PE's bytes to the counter at PE 0. */
 static void report(struct progress *p)
 {
     if (p->unreported > 0)

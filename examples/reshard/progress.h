@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 struct progress {
-    uint64_t *done;      /* symmetric; PE 0's is the counter */
+    uint64_t *done;      /* symmetric; PE 0's copy is the counter of all bytes */
     uint64_t total;      /* bytes that all PEs together will report */
-    uint64_t unreported; /* done here, not added to the counter yet */
-    uint64_t grain;      /* bytes that justify an atomic */
+    uint64_t unreported; /* bytes of this PE that the counter does not have yet */
+    uint64_t grain;      /* bytes from which on they are added to the counter */
     bool bar;            /* one line drawn over and over; else a few lines */
     double begun, drawn; /* seconds of a clock; PE 0 only */
     int quarters;        /* already printed as lines */
@@ -33,9 +33,10 @@ void progress_free(struct progress *p);
 /* Starts the clock. All PEs must have passed a barrier since progress_init. */
 void progress_begin(struct progress *p, uint64_t total);
 
+/* Adds bytes that this PE has done; on PE 0, may redraw. */
 void progress_add(struct progress *p, uint64_t nbytes);
 
-/* Reports the rest; on PE 0, waits until all PEs have. */
+/* Reports the rest; on PE 0, waits until all PEs have reported theirs. */
 void progress_end(struct progress *p);
 
 #endif

@@ -13,13 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes from one PE to each other one, by route: [2][n_pes] as symmetric
- * memory, since each PE knows this of its own puts only. */
+/* The bytes that each PE has put to each other one. A row has [2][n_pes] numbers of one sender: by
+ * load and store, and over the network. Each PE knows only its own row. */
 struct route_table {
     uint64_t *mine; /* this PE's row */
     uint64_t *all;  /* [n_pes] rows, by sender */
 };
 
+/* Sums over all pairs of PEs: bytes, and how many pairs had any. */
 struct routes {
     uint64_t load_store, load_store_pairs;
     uint64_t network, network_pairs;

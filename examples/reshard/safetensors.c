@@ -41,9 +41,11 @@ static bool fail(char *error, const char *format, ...)
     return false;
 }
 
-/* A name in a message must leave room for the message. */
+/* The beginning of a message about a tensor; its name is cut, so that the rest has room. */
 #define NAME "tensor '%.100s': "
 
+/* The functions below parse one part of the header each. text is scratch memory of size bytes for
+ * strings. On false the cause is in error, or in j->error if it is one of the grammar. */
 static bool parse_dtype(struct json *j, struct tensor *t, char *text, size_t size, char *error)
 {
     if (!json_string(j, text, size))
@@ -77,7 +79,8 @@ static bool parse_shape(struct json *j, struct tensor *t, char *error)
     return json_expect(j, ']');
 }
 
-/* Checks that the number of bytes between the offsets matches the shape. */
+/* Sets t->nbytes, and checks that it matches the shape. end is the second number of data_offsets.
+ */
 static bool check_size(struct tensor *t, uint64_t end, uint64_t data_bytes, char *error)
 {
     if (end < t->begin)
@@ -139,7 +142,7 @@ static bool parse_tensor(struct json *j, struct tensor *t, uint64_t data_bytes, 
     return check_size(t, end, data_bytes, error);
 }
 
-/* __metadata__: strings by name, which are checked and not used. */
+/* Parses __metadata__, an object of strings, which this program does not use. */
 static bool skip_metadata(struct json *j, char *text, size_t size)
 {
     json_expect(j, '{');
@@ -152,9 +155,11 @@ static bool skip_metadata(struct json *j, char *text, size_t size)
     return json_expect(j, '}');
 }
 
+/* Adds a tensor with this name; NULL: there is no memory. */
 static struct tensor *add_tensor(struct model *m, const char *name)
 {
-    /* The capacity is the next power of two, so it grows when count is one. */
+    /* The capacity is the least power of two that is not below count, so it must grow when count is
+     * a power of two, or 0. */
     if ((m->count & (m->count - 1)) == 0) {
         size_t capacity = m->count ? 2 * m->count : 1;
         struct tensor *grown = realloc(m->tensors, capacity * sizeof *grown);
@@ -214,7 +219,8 @@ static int by_data(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* Checks that the tensors cover the data once, and puts them in its order. */
+/* Sorts the tensors by the place of their data, and checks that these cover all data exactly once.
+ */
 static bool check_together(struct model *m, uint64_t data_bytes, char *error)
 {
     if (m->count == 0)
@@ -274,7 +280,7 @@ bool safetensors_parse(struct model *m, const char *header, size_t header_bytes,
     return ok;
 }
 
-/* Repeats pread until all bytes are read: one call may read less, above 2 GiB always. */
+/* Reads nbytes from a place in the file. One pread may read fewer: above 2 GiB it always does. */
 static bool read_at(const struct model *m, uint64_t offset, void *to, size_t nbytes, char *error)
 {
     char *p = to;
@@ -296,7 +302,7 @@ static bool read_at(const struct model *m, uint64_t offset, void *to, size_t nby
     return true;
 }
 
-/* The part of safetensors_open that has the file open. */
+/* Reads and checks the header of the open file m->fd. On false the caller closes it. */
 static bool read_header(struct model *m, char *error)
 {
     struct stat st;
@@ -357,7 +363,7 @@ static bool read_header(struct model *m, char *error)
 
 bool safetensors_open(struct model *m, const char *path, char error[SAFETENSORS_ERROR])
 {
-    /* O_NONBLOCK does nothing to a file, but a pipe's open would wait. */
+    /* O_NONBLOCK has no effect on a regular file. Without it the open of a pipe would wait. */
     *m = (struct model){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (m->fd < 0)
         return fail(error, "open %.200s: %s (give the path of a .safetensors file)", path,

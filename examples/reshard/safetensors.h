@@ -5,8 +5,8 @@
  * dtype, shape and data_offsets for each name; then the data, row-major and little-endian, tensor
  * after tensor without a gap.
  *
- * A file comes from outside, so nothing in it is trusted: a function with a struct model may rely
- * on every offset, size and shape in it.
+ * A file may be damaged or made to do harm, so safetensors_open checks every offset, size and shape
+ * in it. All other functions rely on those in a struct model.
  */
 #ifndef RESHARD_SAFETENSORS_H
 #define RESHARD_SAFETENSORS_H
@@ -57,9 +57,9 @@ void safetensors_close(struct model *m);
 bool safetensors_read(const struct model *m, uint64_t offset, void *to, size_t nbytes,
                       char error[SAFETENSORS_ERROR]);
 
-/* The middle of safetensors_open, apart from any file: fills m->tensors,
- * m->count and m->nbytes from a header and the number of bytes after it. On
- * false, `error` has the cause without the file's name. */
+/* The part of safetensors_open that needs no file: fills m->tensors, m->count and m->nbytes from a
+ * header and the number of bytes after it. On false, `error` has the cause without the file's name.
+ */
 bool safetensors_parse(struct model *m, const char *header, size_t header_bytes,
                        uint64_t data_bytes, char error[SAFETENSORS_ERROR]);
 

@@ -9,6 +9,7 @@
  * hundred bytes, would take far longer. */
 enum { BUFFER = 1 << 20 };
 
+/* Reads a PE's columns of a tensor to `to`; buffer has BUFFER bytes. */
 static bool read_shard(const struct model *m, const struct tensor *t, const struct shard *s,
                        unsigned char *to, unsigned char *buffer, char *error)
 {

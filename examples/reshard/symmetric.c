@@ -26,6 +26,6 @@ void *symmetric_alloc(struct symmetric *s, size_t nbytes)
 
 size_t symmetric_need_mib(const struct symmetric *s)
 {
-    /* One more for the allocator's own data, in whatever library this is. */
+    /* Rounded up, and one more for the data of the library's allocator. */
     return (s->nbytes >> 20) + 2;
 }

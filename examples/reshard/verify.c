@@ -12,13 +12,14 @@ enum { BUFFER = 1 << 20 };
 struct proof *verify_alloc(struct symmetric *heap, const struct model *m)
 {
     struct proof *proofs = symmetric_alloc(heap, m->count * sizeof *proofs);
-    /* Digests that never came must not be equal. */
+    /* Digests of memory begin as zeros, those of the file as ones: two that never come differ. */
     for (size_t i = 0; proofs && i < m->count; i++)
         memset(proofs[i].file, 0xff, sizeof proofs[i].file);
     shmem_barrier_all();
     return proofs;
 }
 
+/* The digest of a tensor's bytes in the file; buffer has BUFFER bytes. */
 static bool hash_file(const struct model *m, const struct tensor *t, unsigned char *buffer,
                       unsigned char digest[SHA256_BYTES], char *error)
 {

@@ -1,7 +1,7 @@
 # rules.mk: what make install copies, and make uninstall and make wheel.
 
 ##@ Install
-# Either may have spaces, so that make itself never takes P apart.
+# DESTDIR and PREFIX may contain spaces: recipes quote P, and no function of make splits it.
 P := $(DESTDIR)$(PREFIX)
 # The compiler's wrapper under its names; the launcher and the information program under the names
 # of other implementations.
@@ -31,7 +31,8 @@ INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) 
                      $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
                      lib/cmake/nvshmem/nvshmem-config-version.cmake $(call described,$(NVSHMEM_CMDS),) \
                      $(patsubst %,share/shmem/%,$(filter examples/nvshmem/%,$(EXAMPLE_FILES))) $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
-# Directories of this project alone; a system's own prefix keeps its directories.
+# The directories that uninstall removes if they are empty: those of this project, and, unless PREFIX
+# is one of SYSTEMS, those that it shares with other packages.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/mpp lib/cmake/shmem \
             lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem \

@@ -8,8 +8,9 @@ set(NVSHMEM_LAUNCHER "${nvshmem_PREFIX}/bin/nvshmrun")
 set(NVSHMEM_INCLUDE_DIR "${nvshmem_PREFIX}/include/nvshmem")
 set(NVSHMEM_LIB_DIR "${nvshmem_PREFIX}/lib")
 
-# Relocatable device code has the registers of the largest function that a call leads to. Each thread
-# of a block of 1,024 has 64. Without separable compilation the assembler warns that it ignores this.
+# A kernel of relocatable device code needs as many registers as the largest function that its calls
+# lead to, and a thread of a block of 1,024 has 64. Without separable compilation the assembler
+# warns that it ignores this flag.
 set(NVSHMEM_RDC_FLAGS
   "$<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>:SHELL:-Xptxas -func-maxrregcount=64>")
 
