@@ -72,6 +72,7 @@ static double median(double *v, int n)
 
 /* ---------------------------------------------------------------- memory */
 
+/* The value behind a key in a file of /proc, in KiB; -1 without the file or the key. */
 static double status_kib(const char *file, const char *key)
 {
     char line[256];
@@ -104,6 +105,7 @@ static double max_over_pes(double v)
     return m;
 }
 
+/* Prints how much memory the PE with the most has now; when is the end of the rows' names. */
 static void memory_rows(const char *when)
 {
     char name[64];
@@ -125,9 +127,11 @@ static void memory_rows(const char *when)
 
 /* ------------------------------------------- one-sided: only PE 0 times */
 
+/* Makes an operation of size bytes on peer iters times. */
 typedef void (*op_fn)(long iters, size_t size);
 
-/* Nanoseconds an iteration: median of BATCHES batch means. */
+/* Nanoseconds of an iteration: the median of BATCHES batches. Before them, batches grow until one
+ * takes half of its share of the budget. */
 static double timed(op_fn op, size_t size)
 {
     double t, v[BATCHES];
@@ -188,6 +192,7 @@ static void op_p(long n, size_t s)
         shmem_long_p((long *)dst, n, peer);
     shmem_quiet();
 }
+/* How many operations a quiet follows: 64, and less if these have more than 64 MiB. */
 static long window_of(size_t s)
 {
     long w = (long)(((size_t)64 << 20) / s);
@@ -236,7 +241,7 @@ static void op_rate_put(long n, size_t s)
         shmem_quiet();
     }
 }
-static long adds;
+static long adds; /* what the peer's counter must be */
 static void op_fadd(long n, size_t s)
 {
     (void)s;
@@ -293,6 +298,7 @@ static void check_put(size_t s, const char *what)
     free(back);
 }
 
+/* Rows of PE 0's calls on peer. The other PEs wait in a barrier. */
 static void p2p(void)
 {
     static const size_t bw[] = {4096, 65536, (size_t)1 << 20, (size_t)8 << 20};
@@ -429,7 +435,8 @@ static void do_reduce(long n)
     }
 }
 
-/* Nanoseconds a call by this PE's clock; PE 0 chooses the number of calls in a batch. */
+/* Like timed, for operations in which all PEs take part: nanoseconds by this PE's clock. PE 0
+ * chooses the number of iterations of a batch. */
 static double timed_all(void (*op)(long))
 {
     double t, v[BATCHES];
@@ -467,6 +474,7 @@ static double timed_all(void (*op)(long))
     return median(v, BATCHES);
 }
 
+/* Rows of collective calls, and a check of the last sum. */
 static void coll(void)
 {
     static const size_t sz[] = {8, 65536, COLL_MAX};
@@ -490,6 +498,7 @@ static void coll(void)
     }
 }
 
+/* Rows of PE 0 and the last PE, which answer each other. */
 static void pingpong(void)
 {
     *flag = 0;

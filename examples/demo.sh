@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows the two examples, on one host and on two: `examples/demo.sh MODEL`,
-# where MODEL is a safetensors file. `make demo` sets up, builds and calls it.
+# Shows the examples ring and reshard, on one host and on two: `examples/demo.sh MODEL`, where MODEL
+# is a safetensors file. `make demo` sets up, builds and calls it.
 set -eu
 [ $# -eq 1 ] || {
     echo "usage: examples/demo.sh MODEL.safetensors" >&2
@@ -21,7 +21,7 @@ done
 bold='' plain=''
 progress=()
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
-# shmemrun stands between reshard and the terminal, so reshard needs an option to draw its bar.
+# Below shmemrun reshard's stderr is a pipe, so reshard draws its bar only with an option.
 if [ -t 2 ]; then progress=(--progress); fi
 
 # show TEXT COMMAND...: prints the text, then runs the command.
@@ -36,7 +36,7 @@ show() {
 
 two_hosts=(--hosts 2 --host-netns)
 how="on two hosts, each a network namespace of its own"
-# Root alone is not enough in some containers, so try it.
+# In some containers root may not make network namespaces either, so try it.
 if [ "$(id -u)" -ne 0 ] || ! unshare --net true 2>/dev/null; then
     two_hosts=(--hosts 2)
     how="on two hosts, simulated in one network namespace"

@@ -47,6 +47,7 @@ static uint64_t word_of(uint64_t x, uint64_t words)
     return (x >> 16) % (words * (uint64_t)n);
 }
 
+/* Argument i as a number above 0, or `otherwise` if it is missing. */
 static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise)
 {
     char *end = "";

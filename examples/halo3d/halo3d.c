@@ -137,7 +137,7 @@ static double *whole(const size_t *box)
     return from;
 }
 
-/* Fetches every row of every block and compares it with a serial run's. */
+/* On PE 0: gets every row of every block, and compares it with a serial run's. */
 static void verify(const size_t *box)
 {
     struct block all = block_of(box, 1, 0);

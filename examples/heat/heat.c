@@ -191,6 +191,7 @@ static double *gather(const double *plate)
     return all;
 }
 
+/* On PE 0: compares the result with a serial run's, and draws it if picture is not NULL. */
 static void verify(const double *plate, unsigned long steps, const char *picture)
 {
     double *all = gather(plate), *want = serial(steps);

@@ -211,6 +211,7 @@ static double verify(const double *rank, double *all, unsigned long iterations)
     return most;
 }
 
+/* Prints the words of the five nodes with the highest ranks, which it sets to 0. */
 static void print_best(double *all)
 {
     printf("pagerank: most is led to");
