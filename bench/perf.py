@@ -39,7 +39,7 @@ FIGURES = {
 
 
 def sources():
-    """The files of the program, which build against any OpenSHMEM."""
+    """The source files of the program, which compile with any OpenSHMEM."""
     return sorted(glob.glob(SOURCES))
 
 

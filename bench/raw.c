@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 enum { BATCHES = 11, WINDOW = 64, BURST = 512 };
-#define MEMORY ((size_t)65 << 20) /* 64 MiB of target, then the words */
-#define HEAP ((size_t)64 << 20)
+#define MEMORY ((size_t)65 << 20) /* bytes that a side registers: HEAP, and then its word */
+#define HEAP ((size_t)64 << 20)   /* bytes of the target of puts */
 
 static double budget_ns = 100e6;
 

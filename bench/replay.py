@@ -44,7 +44,7 @@ def launch(options, argv, env, command="shmemrun"):
 
 
 def seconds(out):
-    """The time that a program prints."""
+    """The seconds that a program of examples has printed, as in "12.345 s,"."""
     found = re.search(r"([\d.]+) s,", out)
     if found is None:
         raise SystemExit(f"bench: the program printed no time:\n{out}")

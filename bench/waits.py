@@ -87,7 +87,7 @@ class Row:
 
 
 def numbers(processors):
-    """The numbers of PEs, ascending."""
+    """The numbers of PEs to measure: 2, half as many as processors, all but one, all, and twice."""
     n = processors
     return sorted({m for m in (2, n // 2, n - 1, n, 2 * n) if m >= 2})
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by scripts/test, scripts/check and .ci/run: runs named stages one
-# after the other, prints the seconds that each took, and remembers failures.
+# Sourced by scripts/test, scripts/check and .ci/run: runs named stages one after the other, prints
+# the seconds that each took, and remembers failures.
 
 stages_failed=()
 stages_begin=$EPOCHREALTIME

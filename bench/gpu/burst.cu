@@ -29,7 +29,8 @@ __device__ __forceinline__ void put_piece(bool nbi, char *to, char *from, size_t
         shmemx_putmem_signal_warp(to, from, bytes, signal, value, SHMEM_SIGNAL_SET, peer);
 }
 
-// The index of piece k, in pieces. Scattered pieces do not have one constant distance either.
+// Where piece k is in the source and at the target, in sizes of a piece. Scattered pieces do not
+// have a constant distance either.
 __host__ __device__ inline size_t source_of(bool scatter, int k)
 {
     return scatter ? 3 * (k * 37 % pieces) + k * k % 3 : k;

@@ -26,6 +26,7 @@ struct meeting {
     nvshmemx_uniqueid_t id;
 };
 
+// Ends this process with a message.
 [[noreturn]] static inline void end_forked(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);

@@ -89,7 +89,7 @@ struct bench {
         CUmemAllocationProp prop = {};
         prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
         prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-        size_t size = pieces * apart; // a multiple of 2 MiB
+        size_t size = pieces * apart; // 8 MiB: a multiple of 2 MiB, in which the driver allocates
         CUmemGenericAllocationHandle handle;
         CUdeviceptr at;
         need(cuMemCreate(&handle, size, &prop, 0), "cuMemCreate");

@@ -4,9 +4,8 @@
 # within the GPU (copied), and as two hosts over tcp (hosts). Five rounds, each with probe's loops
 # of the same shapes on the same GPU. Sourced by run.sh, after figures.sh.
 #
-# BENCH_BEFORE: a folder with bin/shmemrun and lib of another build, as make install
-# lays them out, which each round measures in turn with this one. The programs are this
-# build's for both.
+# BENCH_BEFORE: a folder into which another build was installed (make install). Each round measures
+# that build's library, too. The programs are this build's for both libraries.
 
 # Runs in a subshell, so that variables and MPS end with it.
 part_one() (

@@ -20,15 +20,16 @@ struct moe {
     int capacity;         /* messages that one PE may have for one expert */
     uint32_t round;       /* changes the tokens and their experts from round to round */
     const int *expert;    /* [token][top] */
-    const int *place;     /* [token][top] where the message lies with those for the expert */
-    const int *count;     /* [expert] messages of this PE */
-    int *sent;            /* [expert] of them, so far */
+    const int *place;     /* [token][top] index among this PE's messages for the expert */
+    const int *count;     /* [expert] messages of this PE in the round */
+    int *sent;            /* [expert] messages of this PE that are put so far */
     unsigned *result;     /* [0] received messages, [1] results, [2] errors */
     uint32_t *out;        /* [token] messages; from here on symmetric */
     uint32_t *in;         /* [local][PE][capacity] received messages */
     uint32_t *made;       /* the same: their results */
     uint32_t *back;       /* [token][top] received results */
-    int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results are there */
+    int *arrived, *ready; /* [local][PE] -1 - messages, so that 0 means that they are not announced;
+                             [expert] 1: its results are there */
 };
 
 static __host__ __device__ __forceinline__ uint32_t moe_mix(uint32_t a, uint32_t b)
@@ -47,7 +48,7 @@ static __host__ __device__ __forceinline__ int moe_expert(const struct moe &m, i
     return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)m.experts);
 }
 
-/* Word i of a message, and of the result that expert e makes of it. */
+/* Word i of the message for a token of pe. */
 static __host__ __device__ __forceinline__ uint32_t moe_word(const struct moe &m, int pe, int token,
                                                              int i)
 {
@@ -55,6 +56,7 @@ static __host__ __device__ __forceinline__ uint32_t moe_word(const struct moe &m
            : i == 1 ? (uint32_t)pe
                     : moe_mix(m.round + (uint32_t)(pe << 20 | token), (uint32_t)i);
 }
+/* The word that expert e makes of a word of a message. */
 static __host__ __device__ __forceinline__ uint32_t moe_result(uint32_t word, int e)
 {
     return word * 3 + (uint32_t)e;

@@ -77,7 +77,7 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
 
 def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Array, where: Array,
           asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
-    """PE 0: runs the model over each prompt, and puts each page to PE 1."""
+    """PE 0: runs the model over each prompt, and puts each page into PE 1's pool."""
     for i, prompt in enumerate(prompts):
         shmem.signal_wait_until(asked, "==", 1, index=i)
         mine = np.empty(where.shape[1:], "i8")

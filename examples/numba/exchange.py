@@ -38,7 +38,7 @@ def receive(flags, step):
         pass
     while cuda.atomic.max(flags, RIGHT, 0) < step:
         pass
-    cuda.threadfence_system()
+    cuda.threadfence_system()  # the edges are read after the flags
 
 
 @cuda.jit

@@ -13,7 +13,8 @@ __global__ void add(long *value, const long *from)
 int main()
 {
     job j;
-    /* A step sends value to the next PE, and adds the value of the previous PE to it. */
+    /* A step puts value into from at the next PE, and then adds from, which the previous PE has
+     * written, to value. */
     long *value = (long *)nvshmem_malloc(sizeof(long));
     long *from = (long *)nvshmem_malloc(sizeof(long)), first = 1, got;
     CHECK(cudaMemcpyAsync(value, &first, sizeof first, cudaMemcpyDefault, j.stream));

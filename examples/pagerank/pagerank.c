@@ -59,6 +59,7 @@ static size_t first_of(int pe)
     return g->nodes * (size_t)pe / (size_t)n;
 }
 
+/* The number of edges that begin at a node. */
 static size_t degree(size_t node)
 {
     return g->first[node + 1] - g->first[node];

@@ -75,8 +75,8 @@ static bool parse_options(struct options *o, int argc, char **argv, char error[E
         {0},
     };
     /* Measured with a model of 91 MB on 4 PEs of two simulated hosts, tcp, on a machine with 2
-     * cores: 1.3 GB/s; with chunks of 64 KiB 0.8, of 1 MiB 0.4. On one host all of them are equally
-     * good. */
+     * cores: 1.3 GB/s; with chunks of 64 KiB 0.8, of 1 MiB 0.4. On one host the size makes no
+     * difference. */
     *o = (struct options){.chunk = 256 << 10, .depth = 4};
     opterr = 0; /* one message, not one for each PE */
     for (int c; (c = getopt_long(argc, argv, "vh", names, NULL)) != -1;) {
@@ -200,8 +200,8 @@ static void reshard(const struct options *o)
     struct shards shards;
     agree(shards_read(&shards, &layout, me, error) ? NULL : error);
 
-    /* 4. Layout A to layout B. The clock runs between two barriers, so it
-     * shows the time until the last byte of the slowest PE is in its place. */
+    /* 4. Layout A to layout B. The time is taken between two barriers, so it includes the last byte
+     * of the slowest PE. */
     shmem_barrier_all();
     double begun = progress_clock();
     progress_begin(&progress, layout_moving_bytes(&layout));

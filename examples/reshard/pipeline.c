@@ -88,8 +88,8 @@ static void copy_own(const struct pipeline *p, const struct layout *l, const uns
 }
 
 /*
- * One step of the schedule: everything for `to`, while taking everything of
- * `from`. In round i, chunks up to i + depth - 1 are sent and chunk i is taken.
+ * One step of the schedule: sends all chunks for `to`, and takes all chunks of `from`. In round i,
+ * chunks up to i + depth - 1 are sent, and chunk i is taken.
  *
  * No PE can wait for ever. Take a PE whose (step, round) is the lowest of all. The credit it needs
  * in round i is for chunk i - 1, which its receiver took in round i - 1 of this step, or earlier.

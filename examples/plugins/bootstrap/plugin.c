@@ -99,7 +99,8 @@ int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int t
         return missing;
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
         memcpy((char *)all + (size_t)pe * nbytes, records[pe].bytes, nbytes);
-    /* No PE writes again before all have read. */
+    /* The next allgather overwrites the records, so no PE may begin it before all have read them.
+     */
     return shmemx_bootstrap_barrier(timeout_ms);
 }
 
