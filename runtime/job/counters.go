@@ -32,8 +32,9 @@ func (c *Counters) All() stats.PE {
 // allPEs stands for the sum of a counter over all PEs.
 const allPEs = -1
 
-// One returns one counter of this PE, for its work with one other PE or with all of them. It
-// returns false if there is no such counter, or if it is not counted separately for each PE.
+// One returns one counter of this PE, for its work with one other PE or with all of them (allPEs).
+// number is the counter's index in stats.Counters. One returns false if there is no such counter,
+// or if it is not counted separately for each PE.
 func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
 	if number < 0 || number >= len(stats.Counters) || pe < allPEs || int(pe) >= c.PEs {
 		return 0, false

@@ -13,9 +13,8 @@ import (
 	"libshmem/runtime/job/watch"
 )
 
-// growingHeap is the address space reserved for the heap of a program whose heap grows to the size
-// of the GPU's memory. It is larger than any GPU's memory by now. Addresses cost nothing, and all
-// PEs reserve the same.
+// growingHeap is the address space, in bytes, reserved for a heap that grows to the size of the
+// GPU's memory. An H200 has 141 GB. Addresses cost nothing, and all PEs reserve the same.
 const growingHeap = 256 << 30
 
 // chooseHeap decides whether this PE's heap is in main memory or in GPU memory, and opens the
@@ -62,20 +61,21 @@ func (j *Job) nics() *network.Registry {
 	if j.heap != config.HeapDevice || !j.Settings.GPUNet.Reaches() {
 		return nil
 	}
-	neighbours := 0
+	gpuHeaps := 0 // of the node, this PE's included
 	for _, pe := range j.Nodes.Peers(j.Me) {
 		if j.Heaps.Kinds[pe] == config.HeapDevice {
-			neighbours++
+			gpuHeaps++
 		}
 	}
 	return network.NewRegistry(network.RegistryConfig{
 		GPU: j.GPU.Exporter(flusher), Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Settings.GPUNet,
-		VMM: j.GPU.Heap().Path() == devmem.VMM, All: neighbours > 1 && !j.Settings.DisableP2P,
+		VMM: j.GPU.Heap().Path() == devmem.VMM, All: gpuHeaps > 1 && !j.Settings.DisableP2P,
 		Log: func(level config.LogLevel, format string, args ...any) { j.Log.Printf("gpu", level, format, args...) },
 	})
 }
 
-// watchDriver watches the driver calls, if this PE has a GPU.
+// watchDriver watches the driver calls, if this PE has a GPU. requests returns how many reports the
+// user has requested by a signal so far.
 func (j *Job) watchDriver(requests func() uint32) {
 	if dev := j.GPU.Device(); dev != nil {
 		j.driverWatch.Begin(watch.DriverConfig{Facts: dev.Facts(), Limit: j.Settings.Timeout, Say: j.Report, Requests: requests, Calls: dev.Calls})
@@ -103,7 +103,8 @@ func (j *Job) GPUReset() bool {
 }
 
 // needsNetwork reports whether PEs of the job need the network; the result is the same on all PEs.
-// The whole job decides, because a GPU may not reach another GPU of its host.
+// The PEs of one host need it, too, if one of them cannot copy to the heap of another (Mapped), or
+// if its kernels cannot load from that heap (Direct). It is collective if a heap is in GPU memory.
 func (j *Job) needsNetwork() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil
@@ -126,9 +127,9 @@ func (j *Job) needsNetwork() (bool, error) {
 	return false, err
 }
 
-// Lend lends memory of the program to the heap: it reserves a block of the heap's address space for
-// the chunks that GPU.FindChunks has found, and maps them there. The other PEs of the node do so at
-// the same time.
+// Lend lends memory of the program to the heap: it reserves a block of size bytes of the heap's
+// address space and maps the chunks that GPU.FindChunks has found there, offset bytes from the
+// block's start. It returns the start. The other PEs of the node do so at the same time.
 func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
 	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }

@@ -31,10 +31,10 @@ import (
 // Options is what the C code passes to Start.
 type Options struct {
 	Environ []string     // "NAME=value", the environment of C at this moment
-	Lock    *uint32      // around the network endpoint
-	Pollers *uint32      // callers that poll by themselves
-	Napping *uint32      // the proxy thread sleeps briefly because of them
-	Wanted  *uint32      // threads that found the lock held by another thread
+	Lock    *uint32      // the lock of the first engine
+	Pollers *uint32      // number of callers that poll the network by themselves
+	Napping *uint32      // 1 while the first engine's proxy thread sleeps because callers poll
+	Wanted  *uint32      // number of threads that wait for the lock
 	Kernels bool         // the program has kernels that use the library
 	Statics meet.Statics // the program's, as the front has found them
 	Given   place.Given  // the arguments of shmemx_init_attr
@@ -43,11 +43,12 @@ type Options struct {
 	// size of the GPU's memory.
 	Nvshmem bool
 	Ranges  Ranges // shows ranges to a profiler
-	// Activity returns the activity of a PE of this node, as the end of a sentence, or "". Any
-	// goroutine may call it until Close returns.
+	// Activity returns the activity of a PE of this node, as the end of a sentence whose subject is
+	// the PE, or "". The bits of area.How select what else the text says. Any goroutine may call it
+	// until Close returns.
 	Activity  func(libshmem.PE, area.How) string
-	Finalized func() // called when this PE needs no other PE to finalize
-	Fatal     func(error)
+	Finalized func()      // called when this PE needs no other PE to finalize
+	Fatal     func(error) // ends the job
 	Stderr    io.Writer
 }
 
@@ -79,8 +80,8 @@ type Job struct {
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
 	driverWatch watch.DriverWatch
-	finalized   func()
-	leaving     leaving
+	finalized   func()  // Options.Finalized; nil: not called
+	leaving     leaving // the progress of Leave
 
 	Ranges   Ranges      // shown to a profiler
 	trace    *trace.File // nil: nothing is traced
@@ -121,7 +122,7 @@ func Start(o Options) (*Job, error) {
 			time.Sleep(otherFirst)
 		}
 		if f, ok := j.Boot.(bootstrap.Failer); ok {
-			f.Fail()
+			f.Fail() // reports the failure to the launcher and the other PEs
 		}
 		return nil, errors.Join(err, j.release())
 	}
@@ -140,7 +141,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if place.SeveralHosts(j.Settings, o.Environ, o.Given) {
 		j.loadNetwork()
 	}
-	defer func() { j.awaitNetwork() }() // before the program, or release, goes on
+	// Libraries that are being loaded replace signal handlers for a time, so Start does not return
+	// before they are loaded.
+	defer func() { j.awaitNetwork() }()
 	if j.Boot, err = place.OpenBootstrap(j.Settings, o.Environ, o.Given, j.Log); err != nil {
 		return err
 	}
@@ -161,6 +164,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
 		return err
 	}
+	// A heap grows only if the driver maps it chunk by chunk, which it does not with CUDA IPC.
 	if o.Nvshmem && j.heap == config.HeapDevice && j.Settings.GPUShare != config.GPUShareIPC && j.GPU.Maps() {
 		j.Settings.Reserve(growingHeap)
 	}
@@ -241,9 +245,10 @@ func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 		return err
 	}
 	if j.Settings.Chaos != "" {
+		// Faults are injected into the network, so each PE counts as a host of its own and uses it.
 		host = fmt.Sprintf("%s, PE %d alone", host, j.Boot.Rank())
 	}
-	network, err := topo.HostID("")
+	network, err := topo.HostID("") // without SHMEM_HOST_ID, which can simulate several hosts
 	if err != nil {
 		return err
 	}
@@ -376,12 +381,12 @@ func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
 	if j.JobInfo.Statics.Size == 0 {
 		return j.JobInfo.Statics, meet.StaticsPlace{}, false
 	}
-	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.JobInfo.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
+	fd, heapAt := j.segment.Place(j.Nodes.Rank(j.Me))
+	return j.JobInfo.Statics, meet.StaticsPlace{File: fd, At: heapAt - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit maps memory into all live blocks of the heap. It is collective among the PEs of the node
-// with heaps in GPU memory.
+// with heaps in GPU memory, so the collective step comes first: no earlier step may fail on one PE.
 func (j *Job) Commit() error {
 	end := j.Heap.End()
 	err := j.GPU.Commit(end)
@@ -412,7 +417,8 @@ func (j *Job) Exit(status int) {
 func (j *Job) Close() error {
 	err := errors.Join(j.Producers.CloseRings(), j.printStats())
 	j.Watch.Stop()
-	// Nor may a PE end while another one watches its process, and would find it lost.
+	// Without a network, too, a PE waits if others watch its process (FromStart): they would take a
+	// PE that ends first for lost.
 	if j.Network != nil || j.Watch.FromStart() {
 		err = errors.Join(err, j.Watch.LeaveBarrier())
 	}
@@ -431,6 +437,7 @@ func (j *Job) release() error {
 	errs = append(errs, j.Network.Close(), j.Producers.Close(), j.closeGPU())
 	if j.segment != nil {
 		if j.JobInfo.Statics.Size > 0 {
+			// The statics stay mapped, and keep the segment's file; the heap's memory is freed.
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
 		}
 		errs = append(errs, j.segment.Close())

@@ -6,7 +6,7 @@ import (
 
 // leaving is the progress of Leave, which its caller repeats.
 type leaving struct {
-	ticket uint64 // of the quiet of the rings
+	ticket uint64 // Producers.Quiet knows its quiet of the rings by it; 0: not begun
 	quiet  bool   // the operations that were in the rings are complete
 }
 

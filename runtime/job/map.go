@@ -63,7 +63,7 @@ func (j *Job) paths() pathmap.Row {
 			r.Eager = "with notifications"
 		}
 	}
-	because := func(why string) {
+	addReason := func(why string) {
 		if why != "" && !slices.Contains(r.Why, why) {
 			r.Why = append(r.Why, why)
 		}
@@ -72,11 +72,11 @@ func (j *Job) paths() pathmap.Row {
 	for _, pe := range j.Nodes.Peers(j.Me) {
 		path, why := j.Heaps.HostPath(pe)
 		host = append(host, byte(path))
-		because(why)
+		addReason(why)
 		if j.GPU != nil {
 			path, why = j.Heaps.KernelPath(pe)
 			kernels = append(kernels, byte(path))
-			because(why)
+			addReason(why)
 		}
 	}
 	r.Host, r.Kernels = string(host), string(kernels)

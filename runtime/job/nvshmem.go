@@ -21,12 +21,13 @@ func nvshmemLibraries() string {
 	return librariesIn(maps)
 }
 
-// librariesIn returns the text about the library with NVSHMEM's names for a process with the memory
-// map `maps` (/proc/self/maps); "" if the process has not loaded that library.
+// librariesIn returns the text about this project's library with NVSHMEM's names, and about those
+// of NVIDIA, for a process with the memory map `maps` (/proc/self/maps); "" if the process has not
+// loaded the former.
 func librariesIn(maps io.Reader) string {
-	const own, old = "libshmem_nvshmem.so", "libnvshmem_host.so.3"
-	ours := ""
-	var others []string
+	const ownName, nvidiaName = "libshmem_nvshmem.so", "libnvshmem_host.so.3"
+	own := ""
+	var nvidia []string
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		at := strings.IndexByte(lines.Text(), '/')
 		if at < 0 {
@@ -34,20 +35,21 @@ func librariesIn(maps io.Reader) string {
 		}
 		file := lines.Text()[at:]
 		switch filepath.Base(file) {
-		case own:
-			ours = file
-		case old:
-			if !slices.Contains(others, file) {
-				others = append(others, file)
+		case ownName:
+			own = file
+		case nvidiaName:
+			if !slices.Contains(nvidia, file) {
+				nvidia = append(nvidia, file)
 			}
 		}
 	}
-	others = slices.DeleteFunc(others, func(file string) bool { return filepath.Dir(file) == filepath.Dir(ours) })
+	// The file of NVIDIA's name beside the own library belongs to this project, too.
+	nvidia = slices.DeleteFunc(nvidia, func(file string) bool { return filepath.Dir(file) == filepath.Dir(own) })
 	switch {
-	case ours == "":
+	case own == "":
 		return ""
-	case len(others) == 0:
-		return fmt.Sprintf("the names of NVSHMEM are those of %s", ours)
+	case len(nvidia) == 0:
+		return fmt.Sprintf("the names of NVSHMEM are those of %s", own)
 	}
-	return fmt.Sprintf("the names of NVSHMEM are those of %s; the process has %s, too, for files that were linked with it", ours, strings.Join(others, " and "))
+	return fmt.Sprintf("the names of NVSHMEM are those of %s; the process has %s, too, for files that were linked with it", own, strings.Join(nvidia, " and "))
 }

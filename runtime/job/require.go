@@ -14,7 +14,7 @@ type demand struct {
 	name string
 	has  func(f *facts) bool
 	why  string // the reason why the job does not have it
-	help string
+	help string // the remedy
 }
 
 // demands lists the words for properties of the whole job.
@@ -40,9 +40,9 @@ var demands = []demand{
 // facts are the properties that SHMEM_REQUIRE may demand.
 type facts struct {
 	network  bool // some PEs share no memory
-	cached   bool // no operation over it registers its buffer
+	cached   bool // no operation over the network registers its buffer
 	provider string
-	engines  []fabric.Caps
+	engines  []fabric.Caps // of the endpoint of each engine
 	gpuHeap  bool
 	staged   bool // bytes of that heap reach the network through main memory
 }

@@ -172,8 +172,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/kernels-end-at-once", file: "runtime/job/device/kernel_faults.go",
-		was:  "if !ended && over() {",
-		is:   "if over(); !ended {",
+		was:  "if !stopped && jobOver() {",
+		is:   "if jobOver(); !stopped {",
 		user: "waits of kernels end while the job goes on",
 		by:   unit("./runtime/job/device", "^TestWaitsEndWithTheJob$"), says: `waits are ended while the job goes on`,
 	},

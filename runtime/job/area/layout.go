@@ -54,9 +54,9 @@ type Mail struct {
 	Active   uint64 // a bit for each PE that has sent a message
 	Credits  uint64 // a word for each receiver
 	Sends    uint64 // words of long messages that the PE sends
-	Landings uint64 // words of long messages that it receives, and the bounce buffers (landings) for their bytes
+	Landings uint64 // words of long messages that the PE receives, and the bounce buffers (landings) for their bytes
 	Boxes    uint64 // a mailbox for each sender
-	Ring     uint64 // bytes of its ring; a record may extend beyond the end of the ring
+	Ring     uint64 // bytes of a mailbox's ring; a record may extend beyond the end of the ring
 }
 
 // newMail returns the layout of the memory for two-sided messages of a job of n PEs. Offsets are
@@ -72,6 +72,7 @@ func newMail(n int, memory, above uint64) Mail {
 	m.Credits = m.Active + RoundUp(uint64(n)*8, cacheLine)
 	m.Sends = m.Credits + mailSends*mailSendBytes
 	m.Landings = RoundUp(m.Sends+landings*(cacheLine+landingBytes), Page)
+	// A record may begin in the last cache line of a ring, and end beyond it.
 	m.Boxes = RoundUp(m.Landings+uint64(n)*(m.Ring+Longest(m.Ring)-cacheLine), Page)
 	return m
 }
@@ -102,7 +103,7 @@ func (l *Layout) KnownLosses() int64 { return int64(l.TeamSize*l.Teams) - int64(
 // of a new team (capi/front/agree.c): a word for each PE, and two records, each with a stamp and
 // two sets of flags, one for slots of teams and one for PEs.
 func agreeSize(n int) uint64 {
-	const flags, slots = 8, 1024 / 8
+	const flags, slots = 8, 1024 / 8 // bytes: a word of flags, and a bit for each slot of a team
 	set := flags + slots + RoundUp(uint64(n), 64)/8
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*set, cacheLine)
 }
@@ -121,15 +122,16 @@ const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound)
 func (l *Layout) Rounds() (offset, size uint64) { return l.ColumnsOffset, columnsSize }
 
 // teamInitSize returns the size of the messages with which n PEs form a team from an id
-// (capi/front/team_init.c): a word for each PE, a reply with a list of PEs, and the entry of each
-// PE.
+// (capi/front/team_init.c): a word for each PE, a reply with a list of PEs, and the proposal of
+// each PE.
 func teamInitSize(n int) uint64 {
-	const head, entry = 64, 144
-	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*entry, cacheLine)
+	const reply, proposal = 64, 144 // bytes of the structs of these names in team_init.c
+	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(reply+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*proposal, cacheLine)
 }
 
-// EagerCounters returns how many notification counters follow those of the program, which may use
-// all of its counters by number. 16 bits of a write name a counter, and 0 says that there is none.
+// EagerCounters returns how many notification counters for eager transfers follow the `program`
+// counters of the program. 16 bits of a write name a counter, and 0 names none, which bounds the
+// number of both together.
 func EagerCounters(program int) int { return min(queue.EagerCounters, queue.MostCounters-program) }
 
 // New divides the internal area for n PEs, each with `statics` bytes of statics, `counters`

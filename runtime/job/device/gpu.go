@@ -32,7 +32,7 @@ import (
 )
 
 // GPU is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
-// node. The methods that C calls may be called by any goroutine, but for those of loans.
+// node. Any goroutine may call the methods that C calls, except those of loans (loan.go).
 type GPU struct {
 	driver *cuda.Driver
 	dev    *cuda.Device
@@ -101,7 +101,7 @@ func (g *GPU) Heap() *devmem.Segment { return g.device }
 
 // Open opens the GPU that the calling thread uses already. If the thread uses none, it selects one
 // by the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node
-// for that GPU.
+// for that GPU. main has the main-memory heaps of the node.
 //
 // listener is nil if this PE's heap is in main memory.
 func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, listener *devmem.Listener) error {
@@ -149,7 +149,7 @@ func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, li
 	}
 	if len(inMain) > 0 {
 		if g.pinned, err = devmem.Pin(g.dev, inMain, plan.Heap); err == nil {
-			g.pinned.Ahead(main.Commit)
+			g.pinned.Ahead(main.Commit) // registers a GiB at once where memory allows
 		}
 	}
 	return err
@@ -373,8 +373,8 @@ func (g *GPU) Variable(library bool, handle unsafe.Pointer, name string) (unsafe
 	return at.Pointer(), n, nil
 }
 
-// fits returns an error if the version in a bitcode library, three words, is not that of this
-// library's.
+// fits returns an error unless version, the three words in a bitcode library, is that of this
+// library's own bitcode. The first two words are NVSHMEM's version, so only the last decides.
 func fits(version []byte) error {
 	var have struct{ Major, Minor, Patch int32 }
 	if _, err := binary.Decode(version, binary.NativeEndian, &have); err == nil && have.Patch == queue.BitcodePatch {

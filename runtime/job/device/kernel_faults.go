@@ -15,13 +15,13 @@ import (
 const watching = 20 * time.Millisecond
 
 // watch ends the job with a message when a kernel stops because of a wrong call, or with a status
-// when a kernel requests that. It ends the waits of kernels when over reports that the job has
+// when a kernel requests that. It ends the waits of kernels when jobOver reports that the job has
 // ended for another reason.
-func (k *Kernels) watch(fatal func(error), over func() bool) {
+func (k *Kernels) watch(fatal func(error), jobOver func() bool) {
 	defer close(k.gone)
 	tick := time.NewTicker(watching)
 	defer tick.Stop()
-	for ended := false; ; {
+	for stopped := false; ; {
 		select {
 		case <-k.over:
 			return
@@ -30,8 +30,8 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 				fatal(err)
 				return
 			}
-			if !ended && over() {
-				ended = true
+			if !stopped && jobOver() {
+				stopped = true
 				k.stopper.End()
 			}
 		}

@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// teamWork is the most memory of a heap for collectives of kernels on teams; it is also at most
-	// one part of teamShare of the heap. Teams of many PEs need more each, so there may be fewer of
-	// them for kernels than for the host.
+	// teamWork is the most memory of a heap, in bytes, for collectives of kernels on teams. It is
+	// also at most 1/teamShare of the heap. In a job of many PEs each team needs more, so there may
+	// be fewer teams for kernels than for the host.
 	teamWork  = 32 << 20
 	teamShare = 16
 )
 
-// teamAreas returns how many teams of a job get memory for collectives of kernels.
+// teamAreas returns how many of the `teams` teams of a job get memory for collectives of kernels,
+// in a heap of `heap` bytes.
 func teamAreas(pes int, teams, heap uint64) uint64 {
-	each := queue.WorkTeamSize(pes)
-	return min(teams, max(min(teamWork, heap/teamShare)/each, area.FewestTeams))
+	teamSize := queue.WorkTeamSize(pes)
+	return min(teams, max(min(teamWork, heap/teamShare)/teamSize, area.FewestTeams))
 }
 
 // Reserve allocates memory for collectives and notification counters of kernels at the start of

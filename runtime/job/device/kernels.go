@@ -30,7 +30,7 @@ type Kernels struct {
 	near   *gpu.Memory   // memory of the GPU
 	report *queue.Report // in which a kernel describes its wrong call
 	exit   *[2]uint32    // in which device code of NVIDIA's archive requests the end of the job: exitRequested, and the status
-	exitAt gpu.Address   // where kernels find it
+	exitAt gpu.Address   // the address of exit for kernels
 	rings  []*queue.Ring
 	over   chan struct{} // closed to end watch
 	gone   chan struct{} // closed when watch has ended
@@ -63,7 +63,9 @@ type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 // heap returns the address at which kernels of this PE reach its user heap.
 func (p *Producers) heap() gpu.Address { return p.GPU.Address(p.Nodes.Rank(p.Me)) }
 
-// newKernels makes the memory of kernels and their rings.
+// newKernels makes the memory of kernels and their rings. The CPU writes the parts up to `copied`
+// in the shared block, and then copies them to the start of the block of GPU memory, where kernels
+// read them.
 func (p *Producers) newKernels() (_ *Kernels, err error) {
 	count, size := p.ringsOfKernels(), p.Settings.RingSize
 	dev, heap := p.GPU.Device(), p.heap()
@@ -115,6 +117,8 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
 		table[pe].Tile = uint32(p.Network.Tile(libshmem.PE(pe)))
+		// The addresses in the image spare a kernel the table, and the checks. With full checks they
+		// stay 0.
 		if pe < len(first) && p.Settings.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}
@@ -147,6 +151,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 		k.State.NotifyCount, k.State.NotifyMain = uint32(p.Settings.NotifyCount), p.counts.main.Pointer()
 		k.State.Notify, k.State.NotifyAt = uint64(heap)+p.counts.offset, p.Internal-p.Notify
 	}
+	// For each ring there is one more image, of a job with that ring alone.
 	for i := range uint64(count) {
 		to := onHost(queues + i*imageBytes)
 		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(onHost(image)), imageBytes))
@@ -181,11 +186,11 @@ func (p *Producers) sharedMemory(n uint64) (*gpu.Memory, error) {
 }
 
 // Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because
-// of a wrong call or requests the end, and ends the waits of kernels when over reports that the job
-// has ended for another reason.
-func (k *Kernels) Watch(fatal func(error), over func() bool) {
+// of a wrong call or requests the end, and ends the waits of kernels when jobOver reports that the
+// job has ended for another reason.
+func (k *Kernels) Watch(fatal func(error), jobOver func() bool) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
-	guard.Go("the watch of kernels", func() { k.watch(fatal, over) })
+	guard.Go("the watch of kernels", func() { k.watch(fatal, jobOver) })
 }
 
 // Rings returns the rings that proxies have to serve.
@@ -194,9 +199,9 @@ func (k *Kernels) Rings() []*queue.Ring { return k.rings }
 // HasRings reports whether the kernels push operations into rings. Those of a nil Kernels do not.
 func (k *Kernels) HasRings() bool { return k != nil && len(k.rings) > 0 }
 
-// Close releases the memory of kernels. No kernel uses the library any more. If the program breaks
-// this rule, the Stopper ends the waits of its kernels, because freeing their memory waits for
-// them.
+// Close releases the memory of kernels. No kernel may use the library any more. If the program
+// breaks this rule, the Stopper ends the waits of its kernels, because freeing their memory waits
+// for them. fatal ends the job, if the last kernel has reported a wrong call.
 func (k *Kernels) Close(fatal func(error)) error {
 	if k == nil {
 		return nil

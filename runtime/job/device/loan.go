@@ -54,6 +54,8 @@ func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Of
 	g.loan = nil
 	g.lastLoan = g.lastLoan.Next() // also after an error, so that all PEs have the same numbers
 	loans.BeginLoan(g.lastLoan)
+	// Also without a block this PE takes part in device.Lend, where all PEs of the node wait: the
+	// call passes noRoom on, and fails on all of them.
 	off, noRoom := h.AllocUpper(size, g.device.Granule(), g.device.Committed())
 	block := devmem.Extent{Offset: uint64(off), Size: size}
 	if err := g.device.Lend(l, block, block.Offset+offset, noRoom); err != nil {

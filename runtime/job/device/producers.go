@@ -141,7 +141,7 @@ func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ti
 // and of host threads.
 func (p *Producers) CloseRings() error {
 	p.served.Finish()
-	p.DriverWatch.Serve(nil)
+	p.DriverWatch.Serve(nil) // it reads the rings, whose memory is freed next
 	p.served.Close()
 	p.served = nil
 	if p.rings == nil {

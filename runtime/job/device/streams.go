@@ -26,11 +26,11 @@ type StreamCalls struct {
 func openStreams(dev *cuda.Device, job onstream.Job, ownContext bool, file string) (*StreamCalls, error) {
 	s := &StreamCalls{}
 	if ownContext {
-		room, err := newBounce(dev)
+		memory, err := newBounce(dev)
 		if err != nil {
 			return nil, err
 		}
-		s.bounce, job.Bounce, job.GPU = room, room.at, dev.Number()
+		s.bounce, job.Bounce, job.GPU = memory, memory.at, dev.Number()
 	}
 	s.calls = onstream.Open(&streamDevice{dev}, job, file)
 	return s, nil

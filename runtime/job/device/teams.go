@@ -65,9 +65,9 @@ func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if a := t.areas; uint64(slot) < a.Count {
 		entry.Work, entry.WorkSize = uint64(a.Heap)+a.Offset+uint64(slot)*a.Size, a.Size
 	}
-	k := shownTeam{entry, append([]int32(nil), pes...)}
-	t.teams[slot], t.used[slot] = k, true
-	return t.write(slot, k)
+	team := shownTeam{entry, append([]int32(nil), pes...)}
+	t.teams[slot], t.used[slot] = team, true
+	return t.write(slot, team)
 }
 
 // Hide removes the team of a slot from the kernels' table.
@@ -93,6 +93,7 @@ func (t *TeamTable) Renew(slot int) error {
 	if !t.used[slot] || uint64(slot) >= t.areas.Count {
 		return nil
 	}
+	// WorkBuffers is the size of the counters and flags, which precede the buffers.
 	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
 }
 
@@ -103,8 +104,8 @@ func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = table, lists
-	for slot, k := range t.teams {
-		if err := t.write(slot, k); err != nil {
+	for slot, team := range t.teams {
+		if err := t.write(slot, team); err != nil {
 			return err
 		}
 	}
@@ -121,18 +122,18 @@ func (t *TeamTable) End() {
 
 // write writes the PE list of a team without a stride, and then the team's entry in the table,
 // which points to the list. It does nothing while the table does not exist.
-func (t *TeamTable) write(slot int, k shownTeam) error {
+func (t *TeamTable) write(slot int, team shownTeam) error {
 	if t.table == 0 {
 		return nil
 	}
-	if k.pes != nil {
+	if team.pes != nil {
 		list := t.lists + gpu.Address(uint64(slot)*t.ListBytes())
-		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&k.pes[0])), 4*len(k.pes))); err != nil {
+		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&team.pes[0])), 4*len(team.pes))); err != nil {
 			return fmt.Errorf("pass the PEs of a team to kernels: %w", err)
 		}
-		k.entry.PEs = list.Pointer()
+		team.entry.PEs = list.Pointer()
 	}
-	if err := t.put(t.table+gpu.Address(uint64(slot)*teamEntryBytes), (*[teamEntryBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
+	if err := t.put(t.table+gpu.Address(uint64(slot)*teamEntryBytes), (*[teamEntryBytes]byte)(unsafe.Pointer(&team.entry))[:]); err != nil {
 		return fmt.Errorf("tell kernels of a team: %w", err)
 	}
 	return nil

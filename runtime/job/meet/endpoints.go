@@ -8,15 +8,15 @@ import (
 
 // EndpointInfo describes one open endpoint of a PE to all other PEs.
 type EndpointInfo struct {
-	Addr     []byte
-	Base     uint64
-	Key      uint64
-	Window   uint32 // numbered writes that each other PE may have under way to this one
-	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // atomic operations on that heap, by stream.AtomicBit
-	Extents  []gpustage.Extent
-	Flushes  bool
-	Tile     int // largest tile that paths from and to the PE keep: see network.ownTile
+	Addr     []byte            // the provider's address; empty: the endpoint cannot be addressed
+	Base     uint64            // the address of the PE's memory for writes of other PEs
+	Key      uint64            // the provider's key of that memory
+	Window   uint32            // numbered writes that each other PE may have under way to this one
+	Device   bool              // the heap is GPU memory
+	Atomics  uint64            // atomic operations on that heap, by stream.AtomicBit
+	Extents  []gpustage.Extent // the parts of that heap that NICs reach
+	Flushes  bool              // the PE flushes what NICs have written there before it uses the bytes
+	Tile     int               // largest tile that paths from and to the PE keep: see network.ownTile
 	Provider string
 	Host     string // its name for messages; "" except of the first PE of a node
 }

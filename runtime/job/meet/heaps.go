@@ -30,14 +30,14 @@ type Heaps struct {
 // MemoryFile is the file with the internal areas and main-memory heaps of all PEs of the node.
 type MemoryFile interface {
 	Heap(rank int) unsafe.Pointer       // returns the end of the internal area of a PE
-	Place(rank int) (fd int, at uint64) // returns the place of its user heap in the file
+	Place(rank int) (fd int, at uint64) // returns the place of a PE's user heap in the file
 }
 
 // GPU is this PE's GPU, for the addresses of heaps.
 type GPU interface {
-	Address(rank int) gpu.Address // where it reaches the heap of a PE of the node, or 0
-	Unmapped(rank int) string     // why it has no address for that heap
-	HostAtomics() bool            // its atomic operations on main memory are atomic with those of the CPU
+	Address(rank int) gpu.Address // where the GPU reaches the heap of a PE of the node, or 0
+	Unmapped(rank int) string     // why the GPU has no address for that heap
+	HostAtomics() bool            // the GPU's atomic operations on main memory are atomic with those of the CPU
 }
 
 // Of returns the end of the internal area of a PE of this node, as an address of this process.

@@ -109,17 +109,17 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*JobInfo, error) {
 		return nil, err
 	}
 	m := &JobInfo{Proxies: fewest(infos), MapPrinter: mapPrinter(infos), Collectives: infos[0].Collectives}
-	of := make([]Statics, len(infos))
+	statics := make([]Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]
-	var sets []topo.Set // of the PEs of this machine
-	var here []int
-	first := map[string]libshmem.PE{} // by network
+	var sets []topo.Set               // the processors of each PE of this machine
+	var onMachine []int               // these PEs
+	first := map[string]libshmem.PE{} // the first PE of each network
 	for i, c := range infos {
-		of[i], hosts[i] = c.Statics, c.Host
+		statics[i], hosts[i] = c.Statics, c.Host
 		if c.Machine == own.Machine {
 			m.Sharing++
-			sets, here = append(sets, c.CPUs), append(here, i)
+			sets, onMachine = append(sets, c.CPUs), append(onMachine, i)
 		}
 		m.Stats = m.Stats || c.Stats
 		if _, known := first[c.Network]; !known {
@@ -131,18 +131,18 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*JobInfo, error) {
 		}
 		m.Kinds = append(m.Kinds, c.Kind)
 		if c.Machine != own.Machine || c.Process.Space != own.Process.Space {
-			c.Process = Process{} // out of sight
+			c.Process = Process{} // this PE cannot see it
 		}
 		m.Processes = append(m.Processes, c.Process)
 	}
 	m.processors = together(sets)
-	for k, is := range crowded(sets) {
-		m.Crowded = m.Crowded || is && here[k] == int(me)
-		m.NodeCrowded = m.NodeCrowded || is && infos[here[k]].Host == own.Host
+	for k, mayShare := range crowded(sets) {
+		m.Crowded = m.Crowded || mayShare && onMachine[k] == int(me)
+		m.NodeCrowded = m.NodeCrowded || mayShare && infos[onMachine[k]].Host == own.Host
 	}
 	m.SeveralNetworks = len(first) > 1
 	m.Nodes = topo.NewNodes(hosts)
 	var err error
-	m.Statics, err = agreeStatics(of, int(me), want)
+	m.Statics, err = agreeStatics(statics, int(me), want)
 	return m, err
 }

@@ -44,7 +44,7 @@ func (p *Process) Open() (int, error) {
 		return -1, err
 	}
 	if state, start, ok := processStat(p.ID); !ok || start != p.Start || state == 'Z' {
-		return -1, unix.Close(fd) // another process has its ID now
+		return -1, unix.Close(fd) // it has ended, and another process may have its ID now
 	}
 	return fd, nil
 }

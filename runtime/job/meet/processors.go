@@ -13,7 +13,7 @@ func crowded(sets []topo.Set) []bool {
 	for _, s := range sets {
 		confined[s] = 0
 	}
-	var full []topo.Set
+	var crowdedSets []topo.Set // more PEs are confined to each than it has processors
 	for set := range confined {
 		for _, s := range sets {
 			if s.Within(set) {
@@ -21,19 +21,19 @@ func crowded(sets []topo.Set) []bool {
 			}
 		}
 		if confined[set] > max(set.Count(), 1) {
-			full = append(full, set)
+			crowdedSets = append(crowdedSets, set)
 		}
 	}
-	of := make([]bool, len(sets))
+	mayShare := make([]bool, len(sets)) // by PE
 	for i, s := range sets {
 		if s == "" {
-			of[i] = len(sets) > 1
+			mayShare[i] = len(sets) > 1
 		}
-		for _, set := range full {
-			of[i] = of[i] || s.Within(set)
+		for _, set := range crowdedSets {
+			mayShare[i] = mayShare[i] || s.Within(set)
 		}
 	}
-	return of
+	return mayShare
 }
 
 // together returns the union of processor sets; empty if one of them is not known.

@@ -41,15 +41,15 @@ func (s Statics) Allowed(want config.Statics) Statics {
 
 // agreeStatics returns the statics of this PE if those of all PEs can be symmetric, otherwise no
 // statics, with the cause. Two programs in one job are no mistake as long as they use only the
-// heap, so different statics are an error only with SHMEM_STATICS=on.
-func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
-	all := of[me]
-	for pe, s := range of {
+// heap, so different statics are an error only with SHMEM_STATICS=on. statics is by PE.
+func agreeStatics(statics []Statics, me int, want config.Statics) (Statics, error) {
+	all := statics[me]
+	for pe, s := range statics {
 		switch {
-		case all.Size == 0: // with its own cause
+		case all.Size == 0: // the first cause stays
 		case s.Size == 0:
 			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, s.Cause), Remedy: s.Remedy}
-		case s != of[0]:
+		case s != statics[0]:
 			all = Statics{Cause: fmt.Sprintf("PE %d runs another program than PE 0", pe), Remedy: "start the same file on every PE, or " + passHeap}
 		}
 	}

@@ -36,8 +36,8 @@ func (nw *Network) place(pe libshmem.PE, all [][]meet.EndpointInfo) string {
 }
 
 // contact sends PEs of other hosts a request, and waits until all have replied. Only the first PE
-// of each host does, and it contacts the PEs to which it sends in the first barrier, log2 of the
-// hosts: for these pairs a connection is made in any case.
+// of each host does. It contacts the PEs to which it sends in the first barrier, log2 of the number
+// of hosts: to these PEs it needs a connection in any case.
 func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	if nw.Nodes.Leader(nw.Me) != nw.Me {
 		return nil
@@ -66,8 +66,8 @@ func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 	}
 }
 
-// pending polls, and returns the contacts that have not replied. With an error, the first of them
-// is the one that cannot be reached.
+// pending polls, and returns the contacts that have not replied. After an error of TryContact, the
+// first of them is the PE that cannot be reached; after an error of Poll they are all of open.
 func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err error) {
 	nw.Engine.WithLock(func() {
 		if _, err = nw.Engine.Poll(); err != nil {
@@ -88,8 +88,8 @@ func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err e
 	return still, err
 }
 
-// noContact returns an error that names two hosts that do not reach each other and the addresses
-// that they have tried. A nil cause: no reply has arrived in time.
+// noContact returns an error that names this host and that of the first contact of open, which it
+// does not reach, with their addresses. A nil cause: no reply has arrived in time.
 func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, cause error) error {
 	what, remedy := "", ""
 	if cause != nil {

@@ -7,12 +7,12 @@ import (
 	"libshmem/runtime/proxy/flight"
 )
 
-// flights is the most PEs whose events one report has, if it is not about a single PE.
+// flights caps the PEs whose events a report contains that is not about a single PE.
 const flights = 3
 
-// Flight returns the flight recorder's events with a PE, as lines to print below a report. There
-// are none for a PE of this node. With -1 it chooses PEs with operations under way, and those with
-// the latest events.
+// Flight returns the flight recorder's events with the PE `of`, as lines to print below a report.
+// There are none for a PE of this node. With -1 it chooses PEs with operations under way, and those
+// with the latest events.
 func (nw *Network) Flight(of int) (lines []string) {
 	if nw == nil || of >= 0 && nw.Nodes.Node(libshmem.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil
@@ -24,7 +24,7 @@ func (nw *Network) Flight(of int) (lines []string) {
 		}
 		pes := []libshmem.PE{libshmem.PE(of)}
 		var events [][]flight.Recorded
-		had := e.TryWithLock(lockTimeout, func() {
+		locked := e.TryWithLock(lockTimeout, func() {
 			if of < 0 {
 				pes = e.Report.Latest(flights)
 			}
@@ -32,7 +32,7 @@ func (nw *Network) Flight(of int) (lines []string) {
 				events = append(events, e.Report.Events(pe))
 			}
 		})
-		if !had {
+		if !locked {
 			lines = append(lines, fmt.Sprintf("last events%s: cannot be read, another thread has the lock", name))
 		}
 		for i, all := range events {

@@ -10,7 +10,7 @@ import (
 )
 
 // cacheRegions bounds how many buffers stay registered with a NIC. A NIC has room for 10^5 and
-// more; the bound is for the time to find a free entry for a new one.
+// more; the bound limits the time to find a free entry of the cache for a new buffer.
 const cacheRegions = 1024
 
 // keepRegistered makes an engine keep callers' buffers registered after an operation, in a
@@ -28,13 +28,13 @@ func (nw *Network) keepRegistered(e *proxy.Engine) {
 	if size == 0 {
 		return
 	}
-	w, err := memmonitor.Open()
+	monitor, err := memmonitor.Open()
 	if err != nil {
 		nw.cache += ", " + err.Error()
 		nw.Log.Printf("fabric", config.LogInfo, "buffers outside the heap are registered for each operation: %v", err)
 		return
 	}
-	e.KeepRegistered(w, mrcache.Limits{Bytes: size, Regions: cacheRegions})
+	e.KeepRegistered(monitor, mrcache.Limits{Bytes: size, Regions: cacheRegions})
 	nw.RegistersBuffers = false
 	nw.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
 }

@@ -205,8 +205,8 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	wakers := nw.Front
 	wakers.Sleepers, wakers.Wakes = area.Words(user)
 	if i > 0 {
-		own := new([3]uint32)
-		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil
+		words := new([3]uint32)
+		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &words[0], &words[1], &words[2], nil
 	}
 	e, err := proxy.New(prov, int(nw.Me), nw.NPEs, segment, wakers, nw.Fatal)
 	if err != nil {
@@ -228,8 +228,10 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	return nw.GPU.NICs.Open(&nicEndpoint{e, nw.stages[i]}, nw.GPU.Heap.Extents())
 }
 
-// stage makes the GPU stage of the last engine, if this PE has a GPU, in the context of the GPU
-// that needsOwnContext chooses.
+// stage makes the GPU stage of the last engine, if this PE has a GPU: in a context of the library's
+// own if needsOwnContext says so, else in the program's. With a context of its own, atomic
+// operations are tried in the program's context, too (gpustage.Quick), where they start at once
+// beside the program's kernels.
 func (nw *Network) stage(e *proxy.Engine) error {
 	if nw.GPU.Device == nil {
 		return nil
@@ -241,26 +243,26 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	// CopiesInOwnContext is true only if all engines have a context of the library's own.
 	nw.ownContext = ownContext && (len(nw.Engines) == 1 || nw.ownContext)
 	if ownContext {
-		own, err := nw.atomicsOf(nw.GPU.Device.For(name))
+		inProgram, err := nw.atomicsOf(nw.GPU.Device.For(name))
 		if err != nil {
 			return err
 		}
-		quick = &gpustage.Quick{Dev: own.Dev, Kernels: own}
+		quick = &gpustage.Quick{Dev: inProgram.Dev, Kernels: inProgram}
 		if dev, err = nw.GPU.Device.OwnContext(name); err != nil {
 			return err
 		}
 	}
-	by, err := nw.atomicsOf(dev)
+	atomics, err := nw.atomicsOf(dev)
 	if err != nil {
 		return err
 	}
 	last := len(nw.Engines) - 1
-	m, err := gpustage.NewMemory(dev, by, quick)
+	memory, err := gpustage.NewMemory(dev, atomics, quick)
 	if err != nil {
 		return err
 	}
-	m.TraceTo(nw.tracks[last])
-	if err := nw.useStage(last, m); err != nil {
+	memory.TraceTo(nw.tracks[last])
+	if err := nw.useStage(last, memory); err != nil {
 		return err
 	}
 	s := nw.stages[last]
@@ -276,10 +278,10 @@ func (nw *Network) atomicsOf(dev *cuda.Device) (amo.DeviceUnit, error) {
 }
 
 // needsOwnContext reports whether proxies move bytes of this PE's heap in a context of the
-// library's own, so that the program may load kernels while others wait for another PE. It costs
-// memory of the GPU. It is left out where it helps little: where the NIC reaches the heap, so that
-// only small messages use streams, and where the heap belongs to the program's context, to which
-// the driver ties copies of its memory (SHMEM_GPU_SHARE=ipc).
+// library's own, so that the program may load kernels while others wait for another PE. Such a
+// context costs memory of the GPU. It is left out where it helps little: where the NIC reaches the
+// heap, so that only small messages use streams, and where the heap belongs to the program's
+// context, to which the driver ties copies of the heap's memory (SHMEM_GPU_SHARE=ipc).
 func (nw *Network) needsOwnContext(c fabric.Caps) bool {
 	return nw.inGPU() && nw.GPU.Heap.Path() == devmem.VMM && !(nw.GPU.NICs != nil && c.GPU)
 }
@@ -318,11 +320,11 @@ func (nw *Network) exchangeEndpoints() ([][]meet.EndpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	everybody, err := nw.Boot.Allgather(b)
+	encoded, err := nw.Boot.Allgather(b)
 	if err != nil {
 		return nil, err
 	}
-	all, err := meet.DecodeAll[[]meet.EndpointInfo](everybody)
+	all, err := meet.DecodeAll[[]meet.EndpointInfo](encoded)
 	if err != nil {
 		return nil, err
 	}

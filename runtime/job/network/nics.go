@@ -33,10 +33,10 @@ func (nw *Network) chooseNICs() (*nics, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := s.Hints(nw.Settings)
-	w.GPU = nw.GPU.NICs != nil
-	w.Pick = func(nics []ofi.NIC) ([]int, error) { return nw.Place.Pick(place.Machine, &s, nics) }
-	c, err := ofi.Choose(nw.Settings.Libfabric, w)
+	hints := s.Hints(nw.Settings)
+	hints.GPU = nw.GPU.NICs != nil
+	hints.Pick = func(nics []ofi.NIC) ([]int, error) { return nw.Place.Pick(place.Machine, &s, nics) }
+	c, err := ofi.Choose(nw.Settings.Libfabric, hints)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, 
 }
 
 // openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly;
-// else the layer rail joins the NICs to one endpoint. That needs completions that say that bytes
-// have arrived.
+// else the layer rail joins the NICs to one endpoint. Several NICs keep no order between them, so
+// rail needs a provider whose completions say that bytes have arrived (DeliveryComplete).
 func (nw *Network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	if !n.several {
 		ends, err := n.Open(c)
@@ -131,7 +131,7 @@ func (nw *Network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	return p, nil
 }
 
-// FirstNIC returns the NIC for small operations; "" without a network.
+// FirstNIC returns the first NIC of the first engine; "" without a network.
 func (nw *Network) FirstNIC() string {
 	if nw == nil {
 		return ""

@@ -26,11 +26,11 @@ type Peers struct{ e *proxy.Engine }
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus describes the first engine's work with a PE; with always, also when nothing is
-// remarkable. silent reports whether the PE has not replied to the last Probe. had is false if the
-// engine's lock could not be taken within lockTimeout.
-func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
-	had = p.e.TryWithLock(lockTimeout, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
-	return text, silent, had
+// remarkable. silent reports whether the PE has not replied to the last Probe. locked is false if
+// the engine's lock could not be taken within lockTimeout.
+func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, locked bool) {
+	locked = p.e.TryWithLock(lockTimeout, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
+	return text, silent, locked
 }
 
 // Probe sends requests to PEs: those in `alive` reply that they live, and those in `doing` also
@@ -49,12 +49,12 @@ func (p *Peers) Probe(doing, alive []libshmem.PE) {
 }
 
 // Ping sends a PE a message, to find out whether the network still reaches it. sent is false if the
-// provider's queue was full. had is false if the engine's lock could not be taken within
-// lockTimeout.
-func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
+// provider's queue was full. locked is false if the engine's lock could not be taken within
+// lockTimeout; then nothing was sent, whatever sent says.
+func (p *Peers) Ping(pe libshmem.PE) (sent, locked bool) {
 	st := proxy.Done
-	had = p.e.TryWithLock(lockTimeout, func() { st = p.e.Ping(pe) })
-	return st == proxy.Done, had
+	locked = p.e.TryWithLock(lockTimeout, func() { st = p.e.Ping(pe) })
+	return st == proxy.Done, locked
 }
 
 // Socket returns the address at which a PE listens, if the provider uses sockets.

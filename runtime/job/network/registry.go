@@ -33,7 +33,7 @@ type RegistryConfig struct {
 	Heap gpu.Address
 	Want config.GPUNet // auto, or one path
 	VMM  bool          // the heap is mapped chunk by chunk, and grows
-	All  bool          // other GPUs load from it, too
+	All  bool          // other GPUs load from the heap, too, so a flush has to reach all readers
 	Log  func(level config.LogLevel, format string, args ...any)
 }
 
@@ -54,18 +54,18 @@ type Registry struct {
 
 // registration is the registration of the heap with one endpoint.
 type registration struct {
-	with registrant
-	path gpudirect.Path // by which the endpoint's NIC reaches the heap; 0: it does not
-	done int            // parts of the heap that are registered, or will not be
+	endpoint registrant
+	path     gpudirect.Path // by which the endpoint's NIC reaches the heap; 0: it does not
+	done     int            // number of parts of the heap that are registered, or will not be
 }
 
 // Open registers the parts of the heap so far with an endpoint, by the first path that works. It is
 // called before the endpoint is connected. If none works, the bytes are staged, unless the user has
 // named a path.
-func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
+func (r *Registry) Open(endpoint registrant, parts []devmem.Extent) error {
 	var path gpudirect.Path
 	for _, p := range gpudirect.Paths(r.Want) {
-		err := r.try(with, p, parts)
+		err := r.try(endpoint, p, parts)
 		if err == nil {
 			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", p, r.access.Flush() != nil)
 			path = p
@@ -76,23 +76,23 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 		}
 		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", p, err)
 	}
-	r.registrations = append(r.registrations, registration{with, path, len(parts)})
+	r.registrations = append(r.registrations, registration{endpoint, path, len(parts)})
 	return nil
 }
 
-// try registers parts of the heap with the endpoint `with` by one path. If one part fails, none
-// stays registered.
-func (r *Registry) try(with registrant, path gpudirect.Path, parts []devmem.Extent) error {
-	if err := r.access.Allows(path, with.Caps()); err != nil {
+// try registers parts of the heap with an endpoint by one path. If one part fails, none stays
+// registered.
+func (r *Registry) try(endpoint registrant, path gpudirect.Path, parts []devmem.Extent) error {
+	if err := r.access.Allows(path, endpoint.Caps()); err != nil {
 		return err
 	}
-	for _, x := range parts {
-		if err := r.register(with, path, 0, x); err != nil {
-			return errors.Join(err, with.UnregisterHeap())
+	for _, part := range parts {
+		if err := r.register(endpoint, path, 0, part); err != nil {
+			return errors.Join(err, endpoint.UnregisterHeap())
 		}
 	}
 	if f := r.access.Flush(); f != nil {
-		with.FlushBy(f)
+		endpoint.FlushBy(f)
 	}
 	return nil
 }
@@ -103,10 +103,11 @@ func (r *Registry) InOrder(i int) bool {
 	return r != nil && r.registrations[i].path != 0 && r.access.InOrder()
 }
 
-// register registers one part of the heap, which may belong to a loan.
-func (r *Registry) register(with registrant, path gpudirect.Path, loan gpustage.Loan, x devmem.Extent) error {
-	return r.access.Register(path, r.Heap+gpu.Address(x.Offset), x.Size, loan != 0, func(m fabric.GPUMemory) error {
-		return with.RegisterHeap(x.Offset, loan, m)
+// register registers one part of the heap with an endpoint. loan is the loan to which the part
+// belongs; 0: none.
+func (r *Registry) register(endpoint registrant, path gpudirect.Path, loan gpustage.Loan, part devmem.Extent) error {
+	return r.access.Register(path, r.Heap+gpu.Address(part.Offset), part.Size, loan != 0, func(m fabric.GPUMemory) error {
+		return endpoint.RegisterHeap(part.Offset, loan, m)
 	})
 }
 
@@ -143,8 +144,8 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 			continue
 		}
 		r.Log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
-		for _, x := range chunks {
-			if err := r.handleFailure(e, x, r.add(e, loan, x)); err != nil {
+		for _, chunk := range chunks {
+			if err := r.handleFailure(e, chunk, r.add(e, loan, chunk)); err != nil {
 				return err
 			}
 		}
@@ -153,20 +154,20 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 }
 
 // add registers a part of the heap with a connected endpoint, under its engine's lock.
-func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
-	e.with.Locked(func() { err = r.register(e.with, e.path, loan, x) })
+func (r *Registry) add(e *registration, loan gpustage.Loan, part devmem.Extent) (err error) {
+	e.endpoint.Locked(func() { err = r.register(e.endpoint, e.path, loan, part) })
 	return err
 }
 
 // handleFailure handles the error of a registration, if there was one: the bytes of that part are
 // staged from now on, which it logs. If the user has named the path, it returns the error instead.
-func (r *Registry) handleFailure(e *registration, x devmem.Extent, err error) error {
+func (r *Registry) handleFailure(e *registration, part devmem.Extent, err error) error {
 	switch {
 	case err == nil:
 	case r.Want != config.GPUNetAuto:
 		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", r.Want, err)
 	default:
-		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
+		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", part.Size, part.Offset, err)
 	}
 	return nil
 }

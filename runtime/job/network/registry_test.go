@@ -300,7 +300,7 @@ func TestRegistryGrow(t *testing.T) {
 	if err := r.Open(rec, two); err != nil {
 		t.Fatal(err)
 	}
-	r.registrations = append(r.registrations, registration{with: staged, path: 0})
+	r.registrations = append(r.registrations, registration{endpoint: staged, path: 0})
 	rec.calls = nil
 	for range 2 {
 		if err := r.Grow(three); err != nil {
@@ -378,7 +378,7 @@ func TestRegistryLend(t *testing.T) {
 			if err := r.Open(rec, two); err != nil {
 				t.Fatal(err)
 			}
-			r.registrations = append(r.registrations, registration{with: staged, path: 0})
+			r.registrations = append(r.registrations, registration{endpoint: staged, path: 0})
 			rec.calls, rec.lines = nil, nil
 			for _, call := range c.fail {
 				rec.fail[call] = errors.New("no")

@@ -46,8 +46,8 @@ func (s *Rings) Quiet(ticket *uint64) call.Status {
 		all.pending[all.last] = q
 	}
 	for ; q.drained < len(q.from); q.drained++ {
-		// Other kernels may go on pushing. The operations that were in the ring at the start have
-		// been read when all slots of the ring have been passed once.
+		// Other kernels may go on pushing, so the ring may never be empty (Taken). The operations
+		// that were in it at the start have been read once the tail has passed all of its slots.
 		r := s.rings[q.drained]
 		if !r.Taken() && r.Tail()-q.from[q.drained] < r.Slots() {
 			return call.Pending

@@ -50,7 +50,7 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 		s.consumers = append(s.consumers, c)
 		wakes = append(wakes, e.Rouse)
 	}
-	loop.Join(s.consumers, wakes)
+	loop.Join(s.consumers, wakes) // a quiet from a ring of one consumer covers the rings of all
 	for i, l := range nw.loops {
 		l.Attach(s.consumers[i], device)
 	}

@@ -27,12 +27,14 @@ func (nw *Network) Eager() Eager {
 // keeps it if a reader that sees the signal sees the whole block. The endpoint keeps no tile if the
 // CPU or a copy engine moves the bytes in between.
 func (nw *Network) ownTile(i int) int {
-	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
+	// guaranteed has the bytes that the user says the network shows in order (SHMEM_ORDERED_BYTES);
+	// -1: what the network reports counts.
+	c, guaranteed := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {
 	case nw.GPU.Device == nil:
-		return c.Tile(vouched)
+		return c.Tile(guaranteed)
 	case nw.inGPU() && nw.GPU.NICs.InOrder(i):
-		return c.GPUTile(vouched)
+		return c.GPUTile(guaranteed)
 	}
 	return 0
 }

@@ -38,8 +38,8 @@ func (w Wire) String() string {
 // Wire returns the figures of the provider, by which collectives choose their algorithms.
 func (nw *Network) Wire() Wire { return wireOf(nw.Engine.Caps().Provider) }
 
-// wireOf returns the measured figures of a provider, found by the beginning of its name; the last
-// row is for all others.
+// wireOf returns the figures of a provider, found by the beginning of its name; the last row is for
+// all others.
 func wireOf(provider string) Wire {
 	for _, w := range wires[:len(wires)-1] {
 		if strings.HasPrefix(provider, w.name) {

@@ -15,24 +15,24 @@ import (
 // near returns the processors near to this PE's GPU, or otherwise to the NIC, and a text that names
 // that device. They are empty if the machine has one NUMA node or does not say.
 func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
-	what, d := "NIC "+nic, m.Find("", nic)
+	name, device := "NIC "+nic, m.Find("", nic)
 	if p.GPU != "" {
-		what, d = "GPU "+p.GPU, m.Find(p.GPU, "")
+		name, device = "GPU "+p.GPU, m.Find(p.GPU, "")
 	}
-	if d == nil {
+	if device == nil {
 		return "", ""
 	}
-	n := m.Near(d.Place)
-	if n == nil {
+	node := m.Near(device.Place)
+	if node == nil {
 		return "", ""
 	}
-	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
+	return node.CPUs, fmt.Sprintf("NUMA node %d, where %s is", node.Number, name)
 }
 
 // Launched are processors that shmemrun has chosen.
 type Launched struct {
-	Own     topo.Set // to which it has bound this PE; empty: to none
-	Helpers topo.Set // to which it has bound no PE
+	Own     topo.Set // to which shmemrun has bound this PE; empty: to none
+	Helpers topo.Set // to which shmemrun has bound no PE, for the library's own threads
 	Default bool     // shmemrun binds by default, and not because an option says so
 }
 
@@ -48,10 +48,10 @@ func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
 	return l, err
 }
 
-// helperSet returns the processors of the library's own threads, given those that a thread may use.
-// If shmemrun has bound the PE and left processors over, they include these: a PE with one
-// processor that waits uses all of it. It does not change a mask that the program or a wrapper has
-// set since.
+// helperSet returns the processors for a thread of the library; allowed are those that it may use
+// now. If shmemrun has bound the PE and left processors over (Helpers), it adds those: a PE that
+// polls on its only processor leaves no time for other threads there. It adds nothing if the
+// program or a wrapper has changed the thread's processors since.
 func (l *Launched) helperSet(allowed topo.Set) topo.Set {
 	if l.Own == "" || allowed != l.Own {
 		return allowed
@@ -109,7 +109,7 @@ func (p *Place) BindHelpers() {
 	}
 	for _, task := range tasks {
 		tid, err := strconv.Atoi(task.Name())
-		if err != nil || tid == unix.Gettid() || tid == unix.Getpid() {
+		if err != nil || tid == unix.Gettid() || tid == unix.Getpid() { // the program's own threads
 			continue
 		}
 		if has := topo.AllowedTo(tid); has == p.Launched.Own {

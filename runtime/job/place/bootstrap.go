@@ -113,46 +113,46 @@ func environment(environ []string) map[string]string {
 func choose(s *surroundings) (*candidate, string, error) {
 	forced := s.config.Bootstrap
 	for i := range bootstraps {
-		w := &bootstraps[i]
-		if forced != config.BootstrapAuto && forced != w.name {
+		b := &bootstraps[i]
+		if forced != config.BootstrapAuto && forced != b.name {
 			continue
 		}
-		sign := w.sign(s)
+		sign := b.sign(s)
 		switch {
-		case forced == w.name && sign == "" && w.needs != "":
+		case forced == b.name && sign == "" && b.needs != "":
 			return nil, "", &shmerr.Error{
 				Op: "join job", Object: fmt.Sprintf("SHMEM_BOOTSTRAP=%s", forced),
 				Cause:  shmerr.Causef(shmerr.ErrSetting, "nothing shows that this process was started for it"),
-				Remedy: w.needs + ", or unset SHMEM_BOOTSTRAP",
+				Remedy: b.needs + ", or unset SHMEM_BOOTSTRAP",
 			}
-		case forced == w.name:
-			return w, "SHMEM_BOOTSTRAP", nil
+		case forced == b.name:
+			return b, "SHMEM_BOOTSTRAP", nil
 		case sign != "":
-			return w, sign, nil
+			return b, sign, nil
 		}
 	}
 	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
 }
 
-// OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log
-// logs nothing.
+// OpenBootstrap chooses the bootstrap and opens it, unless an ancestor of this process is already
+// the PE that the variables name (vacant). environ has "NAME=value" entries. A nil log logs nothing.
 func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
 	// For problems during the bootstrap, such as a connection from a process that is no PE.
 	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
 	s := &surroundings{config: cfg, env: environment(environ), given: given, warn: warn}
-	w, why, err := choose(s)
+	chosen, why, err := choose(s)
 	if err != nil {
 		return nil, err
 	}
-	log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
-	place := w.place
-	if w.name == "slurm" && s.env[slurm.EnvSize] == "1" {
+	log.Printf("bootstrap", config.LogDebug, "%s, because of %s", chosen.name, why)
+	place := chosen.place
+	if chosen.name == "slurm" && s.env[slurm.EnvSize] == "1" {
 		place = nil // in a step of one task every process is alone
 	}
 	if err := vacant(s.env, place); err != nil {
 		return nil, err
 	}
-	return w.open(s)
+	return chosen.open(s)
 }
 
 // nilOnError returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of
@@ -180,8 +180,10 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 }
 
 // signOfMPI returns the sign for the bootstrap by MPI, or "": the program passed a communicator, or
-// MPI is up and has connected the processes of this launch. If MPI and the launcher do not know
-// each other, each process may be a world of its own, which is no sign.
+// MPI is up, shmemrun did not start the process, and MPI has connected the processes of this launch.
+// If MPI and the launcher do not know each other, each process may be a world of its own, of one
+// process. Such a world is no sign if another launcher's variables are set, except where the
+// launcher itself started one process (PMI_SIZE=1).
 func signOfMPI(s *surroundings) string {
 	if s.given.MPIComm != nil {
 		return "an MPI communicator"

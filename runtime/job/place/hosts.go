@@ -22,23 +22,23 @@ const stepNodes = "SLURM_STEP_NUM_NODES"
 // set such variables, and only the exchange is certain.
 func SeveralHosts(cfg *config.Config, environ []string, given Given) bool {
 	s := &surroundings{config: cfg, env: environment(environ), given: given}
-	w, _, err := choose(s)
+	chosen, _, err := choose(s)
 	if err != nil {
-		return false // Join reports it
+		return false // OpenBootstrap reports the error
 	}
-	return s.severalHosts(w.name)
+	return s.severalHosts(chosen.name)
 }
 
-// severalHosts returns the result of SeveralHosts for a job with the bootstrap `by`.
-func (s *surroundings) severalHosts(by config.Bootstrap) bool {
-	switch by {
+// severalHosts returns the result of SeveralHosts for a job with this bootstrap.
+func (s *surroundings) severalHosts(name config.Bootstrap) bool {
+	switch name {
 	case "launcher":
 		return s.config.Launcher.Hosts > 1
 	case "singleton", "file", "plugin": // variables of a launcher are of another job
 		return false
 	}
 	for _, share := range shares {
-		if here := s.number(share[0]); here > 0 && here < s.number(share[1]) {
+		if onHost := s.number(share[0]); onHost > 0 && onHost < s.number(share[1]) {
 			return true
 		}
 	}

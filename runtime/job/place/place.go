@@ -20,17 +20,17 @@ import (
 )
 
 // Machine returns the topology of this machine. The first call reads it, by hwloc or else from
-// /sys. If neither works, the topology says of no device that it is near: NICs are still shared
-// out, and the error says why.
+// /sys. If hwloc fails, the error says why, also where /sys works. If both fail, the topology has
+// no devices: NICs are still shared out, without regard to distance.
 var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 	m, err := hwloc.Read()
 	if err != nil {
-		var again error
-		if m, again = topo.ReadSys(""); again != nil {
-			m, err = &topo.Machine{Source: "this machine, unknown"}, errors.Join(err, again)
+		var sysErr error
+		if m, sysErr = topo.ReadSys(""); sysErr != nil {
+			m, err = &topo.Machine{Source: "this machine, unknown"}, errors.Join(err, sysErr)
 		}
 	}
-	m.Only(topo.GPUsHere(""))
+	m.Only(topo.GPUsHere("")) // a container sees the PCI devices of GPUs that it may not use
 	return m, err
 })
 
@@ -59,11 +59,11 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 // Hints returns the hints for libfabric. They include GPU support if the settings put the heap into
 // GPU memory by name; if they leave the choice open, the job decides later.
 func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
-	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && cfg.GPUNet.Reaches()}
+	h := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && cfg.GPUNet.Reaches()}
 	if s.Mapping != nil {
-		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
+		h.NICs, h.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
 	}
-	return w
+	return h
 }
 
 // Named reports whether the settings name the NICs to use.
@@ -80,11 +80,12 @@ func (s *Settings) Allows(nic string) bool {
 }
 
 // Request returns the request to the topology for a plan that shares the NICs that libfabric offers
-// among the PEs pes, and the order in which it has those NICs.
-func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []int) {
+// among the PEs pes. NIC i of the request is nics[order[i]]. Each PE uses all NICs (Together) if the
+// user has listed NICs of a provider over IP.
+func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (r topo.Request, order []int) {
 	named := s.Named()
-	r := topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}
-	order := make([]int, len(nics))
+	r = topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}
+	order = make([]int, len(nics))
 	for i := range order {
 		order[i] = i
 	}

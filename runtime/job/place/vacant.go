@@ -40,9 +40,10 @@ func vacant(env map[string]string, place []string) error {
 	}
 }
 
-// ancestor finds the nearest ancestor of a process that has the same values of the variables place
-// and has joined a job. A shell or another program between the launcher and a PE has the variables,
-// too, but not the Go half of the library, which a process loads when it joins a job.
+// ancestor finds the nearest ancestor of the process pid that has the same values of the variables
+// place and has joined a job, and returns its process ID. proc is the folder /proc. A shell or
+// another program between the launcher and a PE has the variables, too, but not the Go half of the
+// library, which a process loads when it joins a job.
 func ancestor(proc string, pid int, env map[string]string, place []string) (int, bool) {
 	for range maxAncestors {
 		pid = launcher.Parent(proc, pid)

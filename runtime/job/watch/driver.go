@@ -34,10 +34,10 @@ type DriverWatch struct {
 	mu          sync.Mutex
 	driverCalls map[string]func() string // by the caller's name: the purpose of its driver call
 	rings       []*queue.Ring            // their operations wait for the proxies
-	under       []watchedCall            // at the last check
-	before      []watchedCall
-	seen        []cuda.Call
-	reported    uint32 // the value of Requests at the last report
+	under       []watchedCall            // calls under way at the last check
+	before      []watchedCall            // at the check before it
+	seen        []cuda.Call              // memory for Calls, used again
+	reported    uint32                   // the value of Requests at the last report
 	undone      undone
 }
 
@@ -65,13 +65,14 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// Streams adds a proxy whose GPU work is to be watched. what appends the work that the GPU has not
-// carried out; ownContext: the work is in a context of the library's own.
-func (h *DriverWatch) Streams(proxy string, ownContext bool, what func(to []backlog.Work) []backlog.Work) {
+// Streams adds a proxy whose GPU work is to be watched. pending appends the work that the GPU has
+// not carried out; ownContext: the work is in a context of the library's own.
+func (h *DriverWatch) Streams(proxy string, ownContext bool, pending func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// Work points into the list of sources, so the list is made anew.
-	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, ownContext, what})}
+	// undoneWork.by points into the list of proxies, so the list is made anew, and noted work is
+	// dropped.
+	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, ownContext, pending})}
 }
 
 // DriverCall adds a function that returns the purpose of a caller's last driver call, which a
@@ -119,7 +120,7 @@ func (h *DriverWatch) Running() bool { return h.gone != nil }
 func (h *DriverWatch) run() {
 	defer close(h.gone)
 	every := watchInterval
-	if h.Limit > 0 {
+	if h.Limit > 0 { // so that a report is late by an eighth of the limit at most
 		every = max(min(every, h.Limit/8), time.Millisecond)
 	}
 	tick := time.NewTicker(every)

@@ -13,17 +13,17 @@ import (
 // is blocked then: the proxy serves all other operations, and only the operations that need these
 // bytes wait (docs/guides/gpu-network.md).
 type undone struct {
-	of     []undoneBy // one for each proxy
-	under  []undoneWork
-	before []undoneWork
-	seen   []backlog.Work
+	of     []undoneBy     // one for each proxy
+	under  []undoneWork   // the work that was pending at the last check
+	before []undoneWork   // at the check before it
+	seen   []backlog.Work // memory for undoneBy.pending, used again
 }
 
 // undoneBy is a proxy that submits work to the GPU.
 type undoneBy struct {
 	name       string
-	ownContext bool                                   // in a context of the library's own
-	what       func(to []backlog.Work) []backlog.Work // appends its work that is not carried out
+	ownContext bool                                   // the work is in a context of the library's own
+	pending    func(to []backlog.Work) []backlog.Work // appends the work that is not carried out
 }
 
 // undoneWork is the work of a stream that has made no progress since the given time.
@@ -40,7 +40,7 @@ func (u *undone) check(now time.Time) {
 	u.before, u.under = u.under, u.before[:0]
 	for i := range u.of {
 		by := &u.of[i]
-		u.seen = by.what(u.seen[:0])
+		u.seen = by.pending(u.seen[:0])
 		for _, w := range u.seen {
 			work := undoneWork{Work: w, by: by, since: now}
 			at := slices.IndexFunc(u.before, func(o undoneWork) bool {

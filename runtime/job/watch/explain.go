@@ -99,10 +99,10 @@ func (l *peers) halted(pe libshmem.PE) bool {
 // probes caps the PEs to which one Probe sends a request.
 const probes = 256
 
-// Probe requests what an Explanation soon after needs to know about PEs: from the PEs over the
-// network whether they live and what they do, and from the launcher which of them have ended.
-// Without PEs it sends all PEs a request whether they live. If the engine's lock cannot be taken,
-// it sends a request only to the launcher.
+// Probe requests what an Explanation soon after needs to know about the PEs `of`: from the PEs over
+// the network whether they live and what they do, and from the launcher which of them have ended.
+// If `of` is empty, it asks all PEs, the first `probes` at most, whether they live. If the engine's
+// lock cannot be taken, it sends a request only to the launcher.
 func (l *peers) Probe(of []libshmem.PE) {
 	l.inquire(of)
 	if l.Network == nil {

@@ -28,19 +28,19 @@ type Peers struct {
 	EndJob   func(pe libshmem.PE, reason string) // ends the job, because a PE has ended
 }
 
-// Network is the network's view of other PEs. had is false if another thread held the engine's lock
-// for too long.
+// Network is the network's view of other PEs. locked is false if the call did nothing, because
+// another thread held the engine's lock for too long.
 type Network interface {
 	// PeerStatus describes the operations under way with a PE; with always, also when nothing is
 	// remarkable. silent reports whether the PE has not replied to the last Probe, or the
 	// provider's queue was too full to send it.
-	PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool)
+	PeerStatus(pe libshmem.PE, always bool) (text string, silent, locked bool)
 	// Probe sends requests to PEs: those in alive reply that they live, those in doing also reply
 	// with what they do.
 	Probe(doing, alive []libshmem.PE)
 	// Ping sends a PE a message, so that the network notices if the PE is gone. sent is false if
 	// the provider's queue was full.
-	Ping(pe libshmem.PE) (sent, had bool)
+	Ping(pe libshmem.PE) (sent, locked bool)
 	// Socket returns where a PE listens, if the provider has sockets.
 	Socket(pe libshmem.PE) (netip.AddrPort, bool)
 }
@@ -54,8 +54,8 @@ type peers struct {
 	reasons map[libshmem.PE]string        // how the PEs that are lost have ended
 }
 
-// activityReply is the activity reply of a PE on another node: its current call, without and with
-// the PEs for which that waits.
+// activityReply is the activity reply of a PE on another node: its current call, without (short)
+// and with (deep) what the PEs do for which the call waits.
 type activityReply struct {
 	short, deep string
 	at          time.Time
@@ -122,7 +122,7 @@ func (l *peers) OwnActivity() string {
 	return text[:min(len(text), maxReply)]
 }
 
-// stale is the age from which on a report mentions the age of an activity reply.
+// An activity reply that is older than stale is reported with its age.
 const stale = 1500 * time.Millisecond
 
 // lastReply returns the last activity reply of a PE of another node, the long text if how has
@@ -175,7 +175,8 @@ func (l *peers) launcherOutcome(pe libshmem.PE) string {
 }
 
 // about describes a PE without the view of the network. Each entry continues a sentence whose
-// subject is the PE. With always, an entry describes its activity even if the PE is not stopped.
+// subject is the PE. With always, an entry describes the PE's activity, too, in which how selects
+// the short or the deep text; without, a PE that is neither lost, ended nor stopped has no entry.
 func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
@@ -223,8 +224,8 @@ func (l *peers) end(pe libshmem.PE) string {
 	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", l.Processes[pe].ID)
 }
 
-// Absent returns the first of the PEs whose process has ended with status 0 before finalize; it
-// returns false if none is known to have. A PE that ends in another way ends the job.
+// Absent returns the first of the PEs `of` whose process has ended with status 0 before finalize. It
+// returns false if the launcher knows of none. A PE that ends in another way ends the job.
 func (l *peers) Absent(of []libshmem.PE) (libshmem.PE, bool) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	for _, pe := range of {

@@ -31,9 +31,9 @@ import (
 // best how the PE has ended, so a PE acts on the other two only after the launcher had some time to
 // report.
 //
-// Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to do, unless the
-// launcher is gone itself or must not end the job. Then it has newsDelay to end the job itself,
-// with the status of the PE that failed.
+// Without SHMEM_ON_FAILURE=return the launcher ends the job, and the PEs have nothing to do, unless
+// the launcher is gone or does not end jobs. A launcher has newsDelay to end the job, with the
+// status of the PE that failed, before a PE does.
 const (
 	// newsDelay is the longest time that the launcher's report may take.
 	newsDelay = time.Second
@@ -52,18 +52,18 @@ type Watch struct {
 	mu      sync.Mutex
 	kick    int                       // an eventfd that wakes the thread; 0: there is no thread
 	over    bool                      // the thread has to end
-	gone    chan struct{}             // closed when it has ended
+	gone    chan struct{}             // closed when the thread has ended
 	suspect map[libshmem.PE]suspicion // PEs that seem to have ended
 
 	// Only the thread uses the members below.
 	lose       func(pe libshmem.PE, reason string)
-	open       map[int]libshmem.PE // the descriptors that it polls
+	open       map[int]libshmem.PE // the process descriptors that the thread polls
 	orphaned   bool                // the launcher is gone
 	lastPinged int                 // the PE that the last ping was sent to
 	silent     map[libshmem.PE]int // by PE: consecutive pings that could not be sent
 	requests   func() uint32       // how many reports the user has requested
 	reported   uint32              // the value of requests at the last report
-	pinged     time.Time           // of the last pings
+	pinged     time.Time           // when PEs were pinged last
 }
 
 // survives reports whether the job continues without a PE that is lost (SHMEM_ON_FAILURE=return).
@@ -170,8 +170,8 @@ func (w *Watch) Stop() {
 	w.open = nil
 }
 
-// openProcesses begins to watch processes of other PEs that it can see, on this host: the next
-// `watched` ones after this PE, so that each PE is watched by some others and none by all.
+// openProcesses begins to watch the processes of other PEs that this process can see: the next
+// `watched` of them after this PE, so that each PE is watched by some others and none by all.
 func (w *Watch) openProcesses() {
 	all := len(w.Processes)
 	for i, n := 1, 0; i < all && n < watched; i++ {
@@ -282,7 +282,7 @@ func (w *Watch) sleep() {
 }
 
 // listens returns the poll events for the launcher's socket. A PE that its launcher ends waits only
-// for the end of the connection.
+// for the end of the connection, which poll reports (POLLHUP) even for 0.
 func (w *Watch) listens() int16 {
 	if _, ok := w.Boot.(bootstrap.Launched); ok {
 		return unix.POLLRDHUP
@@ -299,7 +299,7 @@ func (w *Watch) pollTimeout() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case len(w.suspect) > 0:
+	case len(w.suspect) > 0: // newsDelay is checked ten times, so a PE is given up 10 % late at most
 		return int(newsDelay/time.Millisecond) / 10
 	case w.pinging():
 		return int(pingPeriod / time.Millisecond)
@@ -339,8 +339,9 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// giveUpSuspects gives up the suspects, PEs whose process has ended, of which the launcher has
-// reported nothing for newsDelay: its report would have the reason.
+// giveUpSuspects gives up the suspects, PEs that seem to have ended, of which the launcher has
+// reported nothing for newsDelay: its report would have the reason. Without a launcher there is
+// nothing to wait for.
 func (w *Watch) giveUpSuspects() {
 	w.mu.Lock()
 	var due []libshmem.PE
@@ -383,8 +384,8 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 	w.wake()
 }
 
-// pinging reports whether there are PEs that only pings can watch: this one watches, and their
-// processes are not visible to this one.
+// pinging reports whether this PE has to ping: it watches others, over a network, and does not see
+// the processes of all of them.
 func (w *Watch) pinging() bool {
 	return w.Network != nil && (w.FromStart() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
@@ -400,16 +401,16 @@ func (w *Watch) ping() {
 	}
 	w.pinged = time.Now()
 	n := len(w.Processes)
-	for i, sent := 0, 0; i < n && sent < maxPings; i++ {
+	for i, pings := 0, 0; i < n && pings < maxPings; i++ {
 		w.lastPinged = (w.lastPinged + 1) % n
 		pe := libshmem.PE(w.lastPinged)
 		if pe == w.Me || w.Processes[pe].Visible() {
 			continue
 		}
-		sent++
-		sent, had := w.Network.Ping(pe)
-		if !had {
-			return // the next time
+		pings++
+		sent, locked := w.Network.Ping(pe)
+		if !locked {
+			return // try again in the next period
 		}
 		if sent {
 			delete(w.silent, pe)
