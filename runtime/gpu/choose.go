@@ -24,12 +24,11 @@ func (r Report) String() string {
 	return r.Kind.String() + ": " + r.Method
 }
 
-// Ring allocates n bytes for rings, of the wanted kind, that the GPU and the CPU
-// share, and reports on every kind: it tries the others with one Page, which it
-// releases.
+// Ring allocates n bytes for rings, of the wanted kind, that the GPU and the CPU share, and reports
+// on every kind: it tries each other kind with one Page, which it releases.
 //
-// The error says why the wanted kind does not work, or, for Auto, why none does.
-// The reports are complete even then.
+// The error says why the wanted kind does not work, or, for Auto, why none does. Even with an error
+// there is a report on every kind.
 func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 	if err := checkSize(n); err != nil {
 		return nil, nil, err
@@ -38,8 +37,8 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 	reports := make([]Report, len(strategies))
 	for i, s := range strategies {
 		size := uint64(Page)
-		take := got == nil && (want == Auto || want == s.kind)
-		if take {
+		keep := got == nil && (want == Auto || want == s.kind)
+		if keep {
 			size = n
 		}
 		m, err := s.alloc(dev, size)
@@ -47,7 +46,7 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 		if err != nil {
 			continue
 		}
-		if take {
+		if keep {
 			got, reports[i].Method, reports[i].Chosen = m, m.Method, true
 		} else {
 			reports[i].finish(m)

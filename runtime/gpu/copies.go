@@ -7,20 +7,20 @@ const maxPitch = 1<<31 - 1
 // Direction is the common direction of a list of copies.
 type Direction uint8
 
-// The directions.
+// The directions, as the caller of Join and Device.Copies declares them for all copies of the list.
 const (
 	CopyOut    Direction = iota // to main memory
 	CopyIn                      // from main memory
-	CopyAcross                  // any, also between GPUs
+	CopyAcross                  // any direction, also between GPUs
 )
 
 // Join replaces runs of copies, of one row each, by copies of several rows: rows of one size at a
 // constant distance, which may differ between source and destination. So one call of the driver
 // moves pieces that are packed in pinned memory to or from equally spaced rows of a program's
-// buffer. The result has the effect of the given copies one after the other. It uses the memory of
-// copies, whose elements Join changes and may reorder (arrange). Between GPUs Join joins only rows
-// without gaps: a driver may copy others by a kernel, or refuse them. anyOrder: the copies of the
-// result may be made in any order, because none writes what another reads or writes.
+// buffer. The result has the effect of the given copies one after the other. joined lies in the
+// memory of copies, whose elements Join changes and may reorder (arrange). Between GPUs Join joins
+// only rows without gaps: a driver may copy others by a kernel, or refuse them. anyOrder: the
+// copies may be made in any order, because none writes what another reads or writes.
 func Join(copies []Copy, d Direction) (joined []Copy, anyOrder bool) {
 	if len(copies) == 0 {
 		return copies, true
@@ -39,7 +39,7 @@ func Join(copies []Copy, d Direction) (joined []Copy, anyOrder bool) {
 	return copies[:n], anyOrder
 }
 
-// maxArranged caps the copies that arrange sorts.
+// maxArranged is the most copies that arrange sorts; it leaves a longer list as it is.
 const maxArranged = 64
 
 // arrange sorts copies by their destinations if their order has no effect, and reports whether that

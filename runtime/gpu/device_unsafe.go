@@ -16,8 +16,8 @@ type Chunk uint64
 // Lendable says which GPU's memory a chunk is, and whether other processes can share it. The
 // allocation of the chunk has decided both.
 type Lendable struct {
-	Device int  // number of the GPU whose memory it is; -1: no GPU's
-	Shared bool // a descriptor of it can be made
+	Device int  // number of the GPU whose memory the chunk is; -1: no GPU's
+	Shared bool // the driver can make a descriptor of the chunk, for other processes
 }
 
 // Shared is a CUDA IPC handle, by which other processes open memory of a GPU.
@@ -106,7 +106,7 @@ const Page = 64 << 10
 // Mapping is memory of a GPU that is mapped for the CPU.
 type Mapping struct {
 	Host      unsafe.Pointer
-	Method    string // how it was made, for print: "GDRCopy 2.5"
-	Combining bool   // see Memory
+	Method    string // how the mapping was made, for messages: "GDRCopy 2.5"
+	Combining bool   // the CPU's stores wait in write-combining buffers (Memory.Combining)
 	Unmap     func() error
 }

@@ -48,9 +48,9 @@ type Memory struct {
 	Device Address        // as the producers address it; of Ordinary memory the same number as Host
 	Size   uint64         // at least the requested size
 	Kind   Kind
-	Method string // the call or the library that made it, for print
+	Method string // the call or the library that allocated the memory, for messages
 
-	// Combining: the CPU's stores to it wait in write-combining buffers. They reach the memory in
+	// Combining: the CPU's stores to this memory wait in write-combining buffers. They reach it in
 	// any order and at any time, until a store fence or a locked instruction on other memory
 	// flushes them. A release store alone orders nothing there, and a locked instruction on this
 	// memory, such as Go's atomic stores on x86-64, locks the bus.
@@ -70,7 +70,8 @@ func (m *Memory) Close() error {
 	return errors.Join(errs...)
 }
 
-// drop releases the memory that was allocated before a later step failed with err, and returns err.
+// drop releases the memory after a later step of its allocation has failed with err, and returns
+// err.
 func (m *Memory) drop(err error) (*Memory, error) {
 	return nil, errors.Join(err, m.Close())
 }
@@ -119,7 +120,7 @@ func Near(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// lower is the remedy if there is not enough memory of a kind.
+// lower is the remedy if there is not enough memory for rings.
 const lower = "lower SHMEM_RING_COUNT or SHMEM_RING_SIZE"
 
 // maxSize bounds an allocation: more than any setting needs, and small enough that rounding up does

@@ -24,20 +24,20 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 	if !facts.MapHost {
 		return nil, closed("the GPU cannot map main memory", "")
 	}
-	// Memory of the process stays when the program resets the GPU, and proxies poll it. The
-	// driver's own memory is lost then.
-	var first error
+	// Proxies poll this memory, also after the program has reset the GPU. Registered memory of the
+	// process then stays mapped for the CPU; memory that the driver allocated does not.
+	var registerErr error
 	if facts.RegisterHost {
 		m, err := allocRegistered(dev, n)
 		if err == nil {
 			return m, nil
 		}
-		first = err
+		registerErr = err
 	}
 	p, a, err := dev.HostAlloc(n)
 	switch {
-	case err != nil && first != nil:
-		return nil, both(first, err)
+	case err != nil && registerErr != nil:
+		return nil, both(registerErr, err)
 	case err != nil:
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	}
 	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Method: "cuMemAllocManaged"}
 	m.onClose(func() error { return dev.Free(a) })
-	// The CPU clears it: its first touch puts the pages into main memory, as advised.
+	// The CPU clears the memory: the first touch puts the pages into main memory, as advised.
 	clear(unsafe.Slice((*byte)(p), n))
 	return m, nil
 }

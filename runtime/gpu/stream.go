@@ -37,9 +37,9 @@ func (p Place) String() string { return placeNames[p] }
 type Pointer struct {
 	Place          Place
 	Device         int     // number of the GPU; only for OnDevice and ManagedMemory
-	Host           Address // its address for the CPU; 0 if the CPU does not reach it
-	Base           Address // where its allocation, or its range of addresses, begins
+	Host           Address // the address for the CPU; 0 if the CPU does not reach the memory
+	Base           Address // where the allocation, or the reserved range of addresses, begins
 	Size           uint64  // from Base on
-	Buffer         uint64  // id of the allocation, unique in the process's whole life
+	Buffer         uint64  // id of the allocation, which the driver never uses again in this process
 	OwnedByContext bool    // copies of it wait while the context that it was allocated in is blocked
 }

@@ -6,7 +6,7 @@ type block struct {
 	off, size   uint64 // multiples of Granule
 	want        uint64 // bytes that the program requested; 0 for a free block
 	prev, next  int32  // neighbours by offset
-	left, right int32  // children in the tree that holds the block
+	left, right int32  // children in the tree that contains the block
 	align       uint8  // log2 of the requested alignment, which realloc keeps
 }
 
@@ -16,8 +16,8 @@ func (b *block) live() bool { return b.want != 0 }
 // end returns the offset of the first byte after the block.
 func (b *block) end() uint64 { return b.off + b.size }
 
-// priority orders a treap from the root down. A hash of the offset is as good
-// as a random number and the same on every PE (finaliser of splitmix64).
+// priority returns the block's priority in a treap, whose root has the greatest. It is a hash of
+// the offset (the finaliser of splitmix64): as good as a random number, and the same on every PE.
 func (b *block) priority() uint64 {
 	z := b.off + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -25,7 +25,8 @@ func (b *block) priority() uint64 {
 	return z ^ z>>31
 }
 
-// arena owns the blocks of a heap. Indices stay valid when it grows, pointers do not.
+// arena owns the blocks of a heap. When it grows, indices stay valid, but pointers to blocks do
+// not.
 type arena struct {
 	blocks []block
 	spare  int32 // list of unused entries, linked by next

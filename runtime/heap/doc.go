@@ -6,14 +6,14 @@
 // on a random seed. Another package maps and commits the memory (heap/hostmem).
 //
 // Blocks tile the heap. Free blocks are in a tree ordered by size and offset, live blocks in one
-// ordered by offset; both are treaps whose priorities are a hash of the offset. Allocation takes
-// the smallest block that fits, of equal ones the lowest; a freed block joins its free neighbours.
+// ordered by offset; both are treaps whose priorities are a hash of the offset. Alloc uses the
+// smallest free block that fits, of equal ones the lowest; a freed block joins its free neighbours.
 // All operations take O(log n) for n blocks. Only an allocation with an alignment above Granule may
 // take longer, if many free blocks are large enough and badly aligned. A block takes 48 bytes of
 // bookkeeping.
 //
 // AllocUpper reserves offsets at the upper end of a heap for memory that this heap does not
-// allocate, such as a buffer that the program registers. A list has these blocks.
+// allocate, such as a buffer that the program registers. These blocks are in a list of their own.
 //
 // A Heap is not safe for concurrent use.
 package heap

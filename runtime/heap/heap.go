@@ -9,10 +9,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Granule is the alignment and the unit of size of every block: a cache line.
-// Blocks are allocated by all PEs together and then polled, hit by atomics and
-// written by NICs, so that two of them must not share a line; a heap of many
-// tiny blocks, which would pay for it, is not how symmetric memory is used.
+// Granule is the alignment and the unit of size of every block, in bytes: a cache line. PEs poll
+// blocks, and other PEs and NICs write to them, so no two blocks share a line. That costs memory
+// only in a heap of many tiny blocks, which symmetric memory is rarely used for.
 const Granule = 64
 
 // BlockCost is the memory that the bookkeeping of one block takes, in bytes.
@@ -47,22 +46,22 @@ func (h Hints) Check() error {
 // Heap is the state of one symmetric heap.
 type Heap struct {
 	size    uint64  // bytes that Alloc may use: those below the upper part
-	top     uint64  // bytes, the upper part included
+	top     uint64  // bytes of the heap, including the upper part
 	uppers  []upper // blocks of AllocUpper, in descending order
 	maxLog  uint8   // log2 of the alignment of the heap itself
 	blocks  arena
-	free    tree  // of the free blocks, by size
-	live    tree  // of the live blocks, by offset
-	lastIdx int32 // index of the block with the highest offset
-	nLive   int
-	nFree   int
+	free    tree   // of the free blocks, by size
+	live    tree   // of the live blocks, by offset
+	lastIdx int32  // index of the block with the highest offset
+	nLive   int    // number of live blocks
+	nFree   int    // number of free blocks
 	want    uint64 // bytes that the program requested in live blocks
 	used    uint64 // bytes of the live blocks
 	peak    uint64 // the highest End so far
 }
 
-// New makes an empty heap of size bytes, rounded up to Granule, whose start is
-// a multiple of align bytes on every PE: blocks cannot be aligned further.
+// New makes an empty heap of size bytes, rounded up to Granule, whose start is a multiple of align
+// bytes on every PE. No block can have a larger alignment than align.
 func New(size, align uint64) (*Heap, error) {
 	switch {
 	case size == 0 || size > MaxSize:
@@ -82,9 +81,8 @@ func New(size, align uint64) (*Heap, error) {
 	return h, nil
 }
 
-// Alloc allocates size bytes at an offset that is a multiple of align (0 stands
-// for Granule). The error is an *shmerr.Error of the kind ErrNoMemory or
-// ErrArgument; the heap is then unchanged.
+// Alloc allocates size bytes at an offset that is a multiple of align (0 stands for Granule). An
+// error is an *shmerr.Error of the kind ErrNoMemory or ErrArgument, and leaves the heap unchanged.
 func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	if align == 0 {
 		align = Granule
@@ -121,8 +119,8 @@ func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	return libshmem.Offset(start), nil
 }
 
-// Free frees the block that begins at offset off; anything else is an error that says what is
-// there.
+// Free frees the block that begins at offset off. If no live block begins there, it returns an
+// error that says what is at off.
 func (h *Heap) Free(off libshmem.Offset) error {
 	i, err := h.lookup("free", off)
 	if err != nil {
@@ -142,7 +140,8 @@ type Resize struct {
 
 // Realloc changes the size of the block at off. The block stays where it is when it shrinks or when
 // enough bytes after it are free; otherwise Realloc allocates a second block of the same alignment,
-// to which the caller copies. Errors as Alloc and Free; the block is then unchanged.
+// to which the caller copies. The errors are those of Alloc and Free, and leave the block
+// unchanged.
 func (h *Heap) Realloc(off libshmem.Offset, size uint64) (Resize, error) {
 	i, err := h.lookup("reallocate", off)
 	if err != nil {
@@ -174,9 +173,9 @@ func (h *Heap) Realloc(off libshmem.Offset, size uint64) (Resize, error) {
 	return Resize{Offset: off}, nil
 }
 
-// Block finds the live block that contains the byte at off: where it begins
-// and how many bytes were asked for. Bytes between those and the end of the
-// Granule belong to no block.
+// Block finds the live block that contains the byte at off, and returns its start and how many
+// bytes the program requested. The bytes after those, up to the end of the Granule, belong to no
+// block.
 func (h *Heap) Block(off libshmem.Offset) (start libshmem.Offset, size uint64, ok bool) {
 	if uint64(off) >= h.size {
 		return h.inUpper(off)
@@ -232,8 +231,8 @@ func Product(count, size uint64) (uint64, bool) {
 	return lo, hi == 0
 }
 
-// probes caps the free blocks that fit tries because one of them may be well aligned. After them it
-// uses a block that is large enough wherever its aligned part begins.
+// probes caps the free blocks that fit tries in the hope that one of them is well aligned. After
+// them fit uses a block that is large enough wherever its aligned part begins.
 const probes = 64
 
 // fit finds the smallest free block that has size bytes from a multiple of align
@@ -281,7 +280,7 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 		Remedy: "pass an address that an allocation returned, once"}
 }
 
-// addFree enters block i among the free blocks; dropFree removes it there.
+// addFree adds block i to the free blocks.
 func (h *Heap) addFree(i int32) { h.free.insert(i); h.nFree++ }
 
 // dropFree removes block i from the free blocks.
@@ -308,8 +307,8 @@ func (h *Heap) dropLive(i int32) {
 	b.want = 0
 }
 
-// trim frees the end of live block i that the program's size does not need. It is at least a unit
-// of roundUp.
+// trim frees the end of live block i, the granules beyond those that the requested size needs. Then
+// it updates the peak.
 func (h *Heap) trim(i int32) {
 	b := h.blocks.at(i)
 	if need := roundUp(b.want); need < b.size {
@@ -340,7 +339,7 @@ func (h *Heap) release(i int32) {
 func (h *Heap) split(i int32, size uint64) int32 {
 	b := h.blocks.at(i)
 	n := h.blocks.alloc(block{off: b.off + size, size: b.size - size, prev: i, next: b.next})
-	b = h.blocks.at(i) // alloc may have moved it
+	b = h.blocks.at(i) // alloc may have moved the array of blocks
 	b.size, b.next = size, n
 	if next := h.blocks.at(n).next; next != 0 {
 		h.blocks.at(next).prev = n

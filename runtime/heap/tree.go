@@ -63,7 +63,8 @@ func (t *tree) insert(n int32) {
 	for *link != 0 && t.at(*link).priority() >= p {
 		link = t.child(*link, b)
 	}
-	// Split the subtree here into the blocks before and after n.
+	// Split the subtree at this link into the blocks before and after n, which become the subtrees
+	// of n. l and r are the links to which the next block before n, or after it, is attached.
 	rest := *link
 	*link = n
 	l, r := &b.left, &b.right
@@ -86,6 +87,8 @@ func (t *tree) remove(n int32) {
 		link = t.child(*link, b)
 	}
 	l, r := b.left, b.right
+	// Merge the subtrees: the root with the greater priority goes to the link, and the merge goes
+	// on with its inner subtree.
 	for l != 0 && r != 0 {
 		if t.at(l).priority() >= t.at(r).priority() {
 			*link, link = l, &t.at(l).right

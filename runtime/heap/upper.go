@@ -13,14 +13,15 @@ type upper struct{ off, size uint64 }
 // AllocUpper reserves size bytes of offsets, from a multiple of align on, for memory that comes
 // from elsewhere, such as a buffer of the program. It reserves the highest free offsets, none below
 // `above`, so that the blocks of Alloc and the memory committed for them stay below. Until
-// FreeUpper, Alloc has room only up to the lowest reserved offset. Errors as Alloc; the heap is
-// then unchanged.
+// FreeUpper, Alloc has room only up to the lowest reserved offset. The errors are of the kinds of
+// Alloc, and leave the heap unchanged.
 func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
 	}
 	above = max(above, h.End(), Granule)
-	// The blocks are in descending order; there may be free offsets above each, and below the last.
+	// The blocks are in descending order. Free offsets may lie above each of them, and below the
+	// last: each iteration tries those from floor to end.
 	end := h.top
 	for i := range len(h.uppers) + 1 {
 		floor, next := above, uint64(0)
@@ -40,8 +41,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 
-// FreeUpper frees the offsets that AllocUpper reserved from off on. These are at the end of the
-// heap, for memory of the program that is mapped there.
+// FreeUpper frees the block of offsets that AllocUpper has reserved at off.
 func (h *Heap) FreeUpper(off libshmem.Offset) error {
 	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
 	if i < 0 {
@@ -66,12 +66,12 @@ func (h *Heap) inUpper(off libshmem.Offset) (start libshmem.Offset, size uint64,
 // bound moves the end of the space of Alloc to the lowest reservation of AllocUpper: it shortens,
 // lengthens, removes or adds the last free block.
 func (h *Heap) bound() {
-	to := h.top
+	to := h.top // the new end
 	if n := len(h.uppers); n > 0 {
 		to = h.uppers[n-1].off &^ (Granule - 1)
 	}
 	i := h.lastIdx
-	if b := *h.blocks.at(i); !b.live() {
+	if b := *h.blocks.at(i); !b.live() { // the tree is ordered by size, so the block leaves it first
 		h.dropFree(i)
 		if b.off == to && b.prev != 0 {
 			h.blocks.at(b.prev).next, h.lastIdx = 0, b.prev

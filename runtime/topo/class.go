@@ -1,7 +1,7 @@
 package topo
 
 // Class is the distance of a NIC from a GPU or a process, the nearest first. The short names are
-// those of nvidia-smi topo, which has none for Socket.
+// those of nvidia-smi topo, which has none for SameSocket.
 type Class uint8
 
 // The classes.
@@ -63,6 +63,6 @@ func (m *Machine) Distance(a, b Place) Class {
 }
 
 // switchOf returns the bridge that represents the switch of a device. A switch has two levels of
-// bridges, the port to the processor and a port for each device. So it is the bridge above the
-// device's own port, unless that bridge is the root complex.
+// bridges, the port to the processor and a port for each device. So switchOf returns the bridge
+// above the device's own port, unless that bridge is the root complex.
 func switchOf(bridges []string) string { return bridges[max(1, len(bridges)-2)] }

@@ -22,15 +22,15 @@ func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 	if n > p.Online.Count() && portion != PortionNode {
 		return p.overlapping(n)
 	}
-	on := p.nearGPUs(n, gpus)
-	if on == nil {
-		on = p.inProportion(n)
+	nodeOf := p.nearGPUs(n, gpus) // the NUMA node of each PE
+	if nodeOf == nil {
+		nodeOf = p.inProportion(n)
 	}
-	count := make([]int, len(p.Nodes))
-	for _, node := range on {
+	count := make([]int, len(p.Nodes)) // PEs of each node
+	for _, node := range nodeOf {
 		count[node]++
 	}
-	slots := make([][]Set, len(p.Nodes))
+	slots := make([][]Set, len(p.Nodes)) // the portions of each node, one for each of its PEs
 	cores := p.coresEach(count)
 	if portion == PortionCore {
 		cores = min(cores, 1)
@@ -50,7 +50,7 @@ func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 		}
 	}
 	all := make([]Set, n)
-	for pe, node := range on {
+	for pe, node := range nodeOf {
 		all[pe], slots[node] = slots[node][0], slots[node][1:]
 	}
 	return all
@@ -109,7 +109,8 @@ func (p *Processors) overlapping(n int) []Set {
 }
 
 // inProportion returns the NUMA node of each PE, in proportion to the cores of the nodes, or to
-// their processors if there are fewer cores than PEs.
+// their processors if there are fewer cores than PEs. Each PE goes to the node that then has the
+// fewest PEs for its capacity.
 func (p *Processors) inProportion(n int) []int {
 	capacity, all := make([]int, len(p.Nodes)), 0
 	for i, node := range p.Nodes {
@@ -131,13 +132,13 @@ func (p *Processors) inProportion(n int) []int {
 		}
 		count[best]++
 	}
-	var on []int
+	var nodeOf []int
 	for i, c := range count {
 		for range c {
-			on = append(on, i)
+			nodeOf = append(nodeOf, i)
 		}
 	}
-	return on
+	return nodeOf
 }
 
 // nearGPUs returns the NUMA node of each PE's GPU. It returns nil if one is not known, or if a node
@@ -146,7 +147,7 @@ func (p *Processors) nearGPUs(n int, gpus []int) []int {
 	if len(gpus) != n {
 		return nil
 	}
-	on, count := make([]int, n), make([]int, len(p.Nodes))
+	nodeOf, count := make([]int, n), make([]int, len(p.Nodes))
 	for pe, gpu := range gpus {
 		if gpu < 0 || gpu >= len(p.GPUs) {
 			return nil
@@ -155,7 +156,7 @@ func (p *Processors) nearGPUs(n int, gpus []int) []int {
 		for i, node := range p.Nodes {
 			cpus := node.CPUs()
 			if near != "" && near.Within(cpus) && count[i] < cpus.Count() {
-				on[pe], found = i, true
+				nodeOf[pe], found = i, true
 				count[i]++
 			}
 		}
@@ -163,5 +164,5 @@ func (p *Processors) nearGPUs(n int, gpus []int) []int {
 			return nil
 		}
 	}
-	return on
+	return nodeOf
 }

@@ -101,8 +101,8 @@ func (b *branch) shorten() {
 	}
 }
 
-// write writes the parts below b, each with a mark that connects it to b; indent is what stands
-// before it.
+// write writes the parts below b, each with a mark that connects it to b. indent is the text before
+// each mark, with the lines of the branches further up.
 func (b *branch) write(w *bufio.Writer, indent string) {
 	for i, c := range b.below {
 		mark, next := "├─ ", "│  "
@@ -117,8 +117,8 @@ func (b *branch) write(w *bufio.Writer, indent string) {
 // notes returns the text of each device in the drawing, by its PCI address: its names, its NIC's
 // speed, and which GPU uses which NIC by the plan (picks).
 func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
-	takes := map[string][]string{}
-	users := map[string][]string{}
+	takes := map[string][]string{} // by PCI address of a GPU: the names of its NICs
+	users := map[string][]string{} // by PCI address of a NIC: its users
 	for pe, list := range picks {
 		for _, p := range list {
 			nic := r.NICs[p.NIC]

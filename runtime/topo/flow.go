@@ -35,8 +35,9 @@ func (c cost) less(d cost) bool {
 // next smaller distance, and so on (cost). Users at the same distances from all NICs are of one
 // kind: supply[k] is the number of users of kind k, and far[k][n] is their distance from NIC n. It
 // returns how many users of each kind are on each NIC.
-// It is a minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each of
-// which may move users that are on a NIC already to another one.
+//
+// This is a minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each
+// of which may move users that are on a NIC already to another one.
 func assign(far [][]Class, supply []int, nics int) [][]int {
 	total := 0
 	for _, s := range supply {
@@ -64,11 +65,12 @@ type flow struct {
 	least int       // users that every NIC must have
 }
 
-// step is the last step of the cheapest path to a NIC so far: a user of kind by moves to it from
-// the NIC from, or is assigned to it as a new user if from is -1.
+// step is the last step of the cheapest path to a NIC found so far: a user of this kind moves to
+// the NIC from the NIC `from`, or is assigned to it as a new user if from is -1. cost is that of
+// the whole path.
 type step struct {
-	cost     cost
-	by, from int
+	cost       cost
+	kind, from int
 }
 
 // send assigns up to n new users of kind k along the cheapest path, and returns how many it has
@@ -76,28 +78,29 @@ type step struct {
 func (f *flow) send(k, n int) int {
 	steps := make([]step, len(f.load))
 	for nic := range steps {
-		steps[nic] = step{by: k, from: -1}
+		steps[nic] = step{kind: k, from: -1}
 		steps[nic].cost[f.far[k][nic]]++
 	}
+	// Bellman-Ford: lengthen the paths as long as one becomes cheaper.
 	for changed := true; changed; {
 		changed = false
 		for from := range steps {
-			for by := range f.far {
-				if f.on[by][from] == 0 {
+			for kind := range f.far {
+				if f.on[kind][from] == 0 {
 					continue
 				}
 				for to := range steps {
 					var move cost
-					move[f.far[by][to]]++
-					move[f.far[by][from]]--
+					move[f.far[kind][to]]++
+					move[f.far[kind][from]]--
 					if c := steps[from].cost.plus(move, 1); to != from && c.less(steps[to].cost) {
-						steps[to], changed = step{c, by, from}, true
+						steps[to], changed = step{c, kind, from}, true
 					}
 				}
 			}
 		}
 	}
-	end, best := -1, cost{}
+	end, best := -1, cost{} // the NIC that gets the users, and the cost of the path to it
 	for nic := range steps {
 		c := steps[nic].cost
 		if f.load[nic] >= f.least {
@@ -114,14 +117,14 @@ func (f *flow) send(k, n int) int {
 	}
 	n = min(n, available)
 	for at := end; steps[at].from >= 0; at = steps[at].from {
-		n = min(n, f.on[steps[at].by][steps[at].from])
+		n = min(n, f.on[steps[at].kind][steps[at].from])
 	}
 	f.load[end] += n
 	for at := end; at >= 0; at = steps[at].from {
 		s := steps[at]
-		f.on[s.by][at] += n
+		f.on[s.kind][at] += n
 		if s.from >= 0 {
-			f.on[s.by][s.from] -= n
+			f.on[s.kind][s.from] -= n
 		}
 	}
 	return n

@@ -8,9 +8,9 @@ import (
 )
 
 // HostID returns an id that is equal in two processes exactly if they can share memory: they run on
-// one kernel, and one can pass the other a descriptor. To pass it needs one network namespace,
-// because the socket for it has an abstract name, and one user namespace, because the two compare
-// user ids. Containers of one machine thus count as different hosts unless they share both.
+// one kernel, and one can pass the other a descriptor. For that both need the same network
+// namespace, because the socket has an abstract name, and the same user namespace, because they
+// compare user ids. Containers of one machine count as different hosts unless they share both.
 //
 // A non-empty override (SHMEM_HOST_ID) is returned instead.
 func HostID(override string) (string, error) {
@@ -20,8 +20,8 @@ func HostID(override string) (string, error) {
 	return hostID("/proc")
 }
 
-// hostID returns the identity of this host from the kernel's files below proc, which is /proc but
-// in tests.
+// hostID returns the identity of this host from the kernel's files below proc, which is /proc
+// except in tests.
 func hostID(proc string) (string, error) {
 	boot, err := os.ReadFile(proc + "/sys/kernel/random/boot_id")
 	if err != nil {

@@ -19,7 +19,7 @@ var panicDefects = []defect{
 	{
 		id: "panics/goroutine-by-go", file: "runtime/job/device/kernels.go",
 		was:  "	guard.Go(\"the watch of kernels\", func() { k.watch(fatal, jobOver) })\n",
-		is:   "	go k.watch(fatal, over)\n	_ = guard.Go\n",
+		is:   "	go k.watch(fatal, jobOver)\n	_ = guard.Go\n",
 		user: "a mistake of the library in what reads reports of kernels ends a PE by a traceback of Go",
 		by:   unit("./tests/repo", "^TestGoroutines$"), says: `kernels.go:.*\(use guard.Go\)`,
 	},

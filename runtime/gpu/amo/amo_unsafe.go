@@ -21,9 +21,9 @@ type Unit struct {
 	dev     *cuda.Device
 	stream  gpu.Stream
 	module  *cuda.Module
-	word    unsafe.Pointer // pinned: the result of Do
-	at      gpu.Address    // of word
-	kernels map[int]cuda.Function
+	word    unsafe.Pointer        // pinned: the result of Do
+	at      gpu.Address           // of word
+	kernels map[int]cuda.Function // by the width of the operand in bytes, 4 or 8
 }
 
 // New loads the kernels of atomic operations into the context of dev; the driver compiles their PTX
@@ -50,7 +50,8 @@ func New(dev *cuda.Device) (_ *Unit, err error) {
 	return u, err
 }
 
-// put launches, on stream s, the kernel that applies the operation o. It does not wait.
+// put launches, on stream s, the kernel that applies the operation o, through the Device of one
+// caller in the context of u.dev. It does not wait.
 func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
@@ -69,8 +70,9 @@ type DeviceUnit struct {
 // Put launches, on stream s, the kernel that applies the operation o. It does not wait.
 func (d DeviceUnit) Put(s gpu.Stream, o gpu.Atomic) error { return d.put(d.Dev, s, o) }
 
-// Do applies an operation to a word of GPU memory by a kernel of one thread, waits until its result
-// is visible to all GPUs and CPUs, and returns the old value.
+// Do applies an operation, a number of enum shmemi_amo, to a word of width bytes (4 or 8) of GPU
+// memory by a kernel of one thread. It waits until the result is visible to all GPUs and CPUs, and
+// returns the old value.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package amo applies atomic operations of the host to memory of a GPU. The CPU cannot: without a
 // BAR mapping it does not reach the memory, and with one its locked instructions are not atomic
 // against the GPU's. So a kernel of one thread applies the operation. That takes some 10 us, and
-// the kernel waits for a free multiprocessor of the GPU: if the program's kernels occupy all of it
-// and one of them waits for the operation, neither continues.
+// the kernel waits for a free multiprocessor of the GPU: if the program's kernels occupy all of
+// these and one of the kernels waits for the operation, neither continues.
 //
 // A Unit may be used from any goroutine. It applies operations one after the
 // other, with relaxed order and system scope.

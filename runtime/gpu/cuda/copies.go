@@ -11,19 +11,20 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// fewestBatched is the number of copies from which on one batched call is used for them. On an H200
-// a call for each of 64 copies of 7 KiB from the GPU takes 2.6 us a copy, the batched call 1.2
-// (decision 0058); its time for a few copies was not measured.
+// Fewer copies than fewestBatched are not made by one batched call. On an H200 64 copies of 7 KiB
+// from the GPU take 2.6 us each with a call for each, and 1.2 us each in a batched call (decision
+// 0058); a batched call for a few copies was not measured.
 const fewestBatched = 8
 
-// Copies starts copies on a stream. Their effect is that of one after the other. It may change the
-// slice. It joins copies of equal size and distance into one driver call, makes what is left by one
-// batched call if that is possible (batches) and their order has no effect, and pushes the context
-// only once for all other calls: to push it and to restore the thread's own takes 0.5 us of the 3.5
-// us of a copy.
+// Copies starts copies on a stream, with the effect of one after the other. It may change copies.
+// It joins copies of equal size and distance into one driver call, and makes what is left by one
+// batched call if that is possible (batches) and the order of the copies has no effect. For all
+// other calls it pushes the context once: to push it and to restore the thread's own takes 0.5 us
+// of the 3.5 us of a copy.
 func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error {
 	const op = "copy memory on"
 	in := d == gpu.CopyIn
+	// In the library's own context small copies in are made as two rows (SHMEMI_CUDA_FEW_ROWS).
 	ownContext := in && v.context != v.primary.context
 	copies, anyOrder := gpu.Join(copies, d)
 	if anyOrder && v.batches(d, ownContext) {
@@ -37,7 +38,7 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 		for n < len(copies) && v.whole(&copies[n]) && (!ownContext || C.SHMEMI_CUDA_FEW_ROWS <= copies[n].N || copies[n].N%2 == 0 || copies[n].Rows > 1) {
 			n++
 		}
-		if n == 0 { // the copy must be split at a joint, or has an odd byte
+		if n == 0 { // the copy must be split at a joint, or its bytes do not make two equal rows
 			if err := v.rowByRow(s, &copies[0], in); err != nil {
 				return err
 			}
@@ -73,11 +74,11 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 	return nil
 }
 
-// batches reports whether copies of a direction are made by batched calls. In the library's own
-// context copies in are not, unless that shares the GPU by MPS: the driver leaves some of a batch
-// to the engine that runs kernels, although they ask for copy engines, and there they wait for a
-// time slice (SHMEMI_CUDA_FEW_ROWS). 64 scattered puts of 7 KiB then took 2,460 us on two H200,
-// where a call each of two rows took 448 (decision 0058).
+// batches reports whether copies of a direction are made by batched calls. Copies in, in the
+// library's own context, are not, unless contexts share the GPU by MPS: the driver leaves some
+// copies of a batch to the engine that runs kernels, although the batch asks for copy engines, and
+// there they wait for a time slice (SHMEMI_CUDA_FEW_ROWS). 64 scattered puts of 7 KiB then took
+// 2,460 us on two H200, and 448 us with a call of two rows for each (decision 0058).
 func (v *Device) batches(d gpu.Direction, ownContext bool) bool {
 	switch d {
 	case gpu.CopyOut:
@@ -88,10 +89,11 @@ func (v *Device) batches(d gpu.Direction, ownContext bool) bool {
 	return false
 }
 
-// batch starts the copies that have no gaps between rows, or two rows, by one call, if the driver
-// has one and there are enough of them, and returns the others. A call for rows takes the time of
-// two or three copies of a batch. A driver that refuses the batch has started none of it, and is
-// not asked again. Copies in ask for copy engines.
+// batch starts, by one call of the driver, the copies that have no gaps between rows or at most two
+// rows, and returns the others. It returns all copies if the driver has no such call, or if there
+// are too few. A copy of more rows gets a call of its own, which takes the time of two or three
+// copies of a batch. A driver that refuses the batch has started none of it, and is not asked
+// again. in: the copies are from main memory, and ask for copy engines.
 func (v *Device) batch(s gpu.Stream, copies []gpu.Copy, in bool) (rest []gpu.Copy, err error) {
 	const op, call = "copy memory on", "cuMemcpyBatchAsync_v2"
 	if v.driver.table.copy_batch == nil || v.batchRefused.Load() {

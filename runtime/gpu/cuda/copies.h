@@ -13,9 +13,10 @@ static inline bool shmemi_cuda_packed(const struct shmemi_cuda_copy *c)
     return c->rows == 1 || (c->to_pitch == c->n && c->from_pitch == c->n);
 }
 
-/* Starts copies on a stream until the driver refuses one; *done: how many it has accepted. If
- * two_rows, a copy of fewer bytes than SHMEMI_CUDA_FEW_ROWS is split into two rows, so that a copy
- * engine makes it; its bytes must be even in number if it has one row. */
+/* Starts copies on a stream of the context `within` until the driver refuses one; *done: how many
+ * it has accepted. If two_rows, a copy of fewer bytes than SHMEMI_CUDA_FEW_ROWS is made as rows,
+ * one row as two halves, so that a copy engine makes it; the bytes of one row must then be even in
+ * number. */
 static inline struct shmemi_cuda_outcome
 shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
                       const struct shmemi_cuda_copy *copies, unsigned n, bool two_rows,
@@ -57,10 +58,10 @@ shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
     return out;
 }
 
-/* Starts copies on a stream by one call, of at most SHMEMI_CUDA_BATCH rows; rows without gaps
- * between them count as one. beside: copy engines shall make them. The driver makes them in any
- * order, between what was in the stream before and what comes after. If it refuses the call, it has
- * started none. */
+/* Starts copies on a stream of the context `within` by one call, of at most SHMEMI_CUDA_BATCH rows;
+ * rows without gaps between them count as one. beside: copy engines shall make the copies, beside
+ * kernels. The driver makes them in any order, after what was in the stream before the call and
+ * before what comes later. If it refuses the call, it has started none. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmemi_cuda *driver,
                                                               void *within,
                                                               const struct shmemi_cuda_copy *copies,

@@ -29,15 +29,15 @@ type Device struct {
 // opened is the state of an opened GPU, which the Devices of all callers share.
 type opened struct {
 	number  int
-	handle  C.int
+	handle  C.int // the CUdevice
 	name    string
 	facts   gpu.Facts
-	primary *Device
-	own     ownContext
-	joints  joints
-	hosts   hosts
-	callers callers
-	resets  resets
+	primary *Device    // in the primary context
+	own     ownContext // of the library; made when it is needed
+	joints  joints     // where copies must be split
+	hosts   hosts      // blocks of HostAlloc
+	callers callers    // whose driver calls are recorded
+	resets  resets     // detects resets of the GPU by the program
 
 	batchRefused atomic.Bool // the driver has refused a batched call of copies
 
@@ -105,14 +105,15 @@ func (v *Device) Number() int { return v.number }
 // For returns a Device for the same GPU whose driver calls are recorded under the name caller,
 // which Calls reports. Close of any of these Devices closes all.
 func (v *Device) For(caller string) *Device {
-	own := *v.driver
-	if table := v.callers.add(caller, own.table); table != nil {
+	driver := *v.driver
+	if table := v.callers.add(caller, driver.table); table != nil {
+		// A reset of the GPU ends the primary context only, so birth is 0 in another.
 		if table.birth = 0; v.context == v.resets.birth.context {
 			table.birth = v.resets.birth.id
 		}
-		own.table = table
+		driver.table = table
 	}
-	return &Device{v.opened, v.context, v.stream, &own}
+	return &Device{v.opened, v.context, v.stream, &driver}
 }
 
 // Context returns the CUcontext in which this Device works.

@@ -348,12 +348,12 @@ struct shmemi_cuda {
     SHMEMI_CUDA_FUNCTIONS(FIELD, FIELD)
 #undef FIELD
     struct shmemi_cuda_marks *marks; /* of the caller's calls under way; NULL: not recorded */
-    unsigned long long birth; /* id of its context; 0: no reset of the program can end that */
+    unsigned long long birth; /* id of the caller's context; 0: no reset by the program ends it */
 };
 
 /* Reports whether the program has ended the context by a reset of the GPU. A new context may then
- * have the same handle, and the driver crashes if it gets a stream of the old one there. The check
- * takes 18 ns of calls of 1.6 to 6.7 us (H100, driver 580.159). */
+ * have the same handle, with another id, and the driver crashes if it gets a stream of the old
+ * context there. The check takes 18 ns of calls of 1.6 to 6.7 us (H100, driver 580.159). */
 static inline bool shmemi_cuda_gone(const struct shmemi_cuda *driver, void *context)
 {
     unsigned long long now;

@@ -30,7 +30,7 @@ func (v *Device) describe(number int) error {
 	if err := v.fail("open", "cuDeviceTotalMem_v2", C.shmemi_cuda_device_memory(d.table, &memory, v.handle)); err != nil {
 		return err
 	}
-	number32 := func(attribute C.int) int {
+	valueOf := func(attribute C.int) int {
 		var value C.int
 		// A driver returns an error for attributes that are newer than it is.
 		if C.shmemi_cuda_device_attribute(d.table, &value, attribute, v.handle) != 0 {
@@ -42,14 +42,14 @@ func (v *Device) describe(number int) error {
 	if d.table.loading == nil || C.shmemi_cuda_loading(d.table, &loading) != 0 {
 		loading = 0
 	}
-	has := func(attribute C.int) bool { return number32(attribute) != 0 }
+	has := func(attribute C.int) bool { return valueOf(attribute) != 0 }
 	v.facts = gpu.Facts{
 		Driver:         d.Version.String(),
 		PCI:            C.GoString(&text[0]),
 		UUID:           uuid,
-		Major:          number32(C.SHMEMI_CUDA_CAPABILITY_MAJOR),
-		Minor:          number32(C.SHMEMI_CUDA_CAPABILITY_MINOR),
-		SMs:            number32(C.SHMEMI_CUDA_MULTIPROCESSORS),
+		Major:          valueOf(C.SHMEMI_CUDA_CAPABILITY_MAJOR),
+		Minor:          valueOf(C.SHMEMI_CUDA_CAPABILITY_MINOR),
+		SMs:            valueOf(C.SHMEMI_CUDA_MULTIPROCESSORS),
 		Memory:         uint64(memory),
 		MapHost:        has(C.SHMEMI_CUDA_CAN_MAP_HOST_MEMORY),
 		RegisterHost:   has(C.SHMEMI_CUDA_HOST_REGISTER_SUPPORTED),
@@ -67,8 +67,8 @@ func (v *Device) describe(number int) error {
 		StreamOps:      d.table.stream_write != nil && d.table.stream_write32 != nil && d.table.stream_batch != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
 		StreamChange:   d.table.stream_batch != nil && d.Version >= 13010 && has(C.SHMEMI_CUDA_STREAM_CHANGE),
 		MPS:            has(C.SHMEMI_CUDA_MPS),
-		FlushWrites:    number32(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
-		WritesOrdering: number32(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
+		FlushWrites:    valueOf(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
+		WritesOrdering: valueOf(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
 		Lazy:           loading == C.SHMEMI_CUDA_LAZY_LOADING,
 		Eager:          loading == C.SHMEMI_CUDA_EAGER_LOADING,
 	}

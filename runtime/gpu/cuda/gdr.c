@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Maps n bytes of memory of a GPU for the CPU by gdrcopy. Returns NULL, or the function that
- * failed, with *error. */
+/* Maps n bytes of memory of a GPU for the CPU by GDRCopy. Returns NULL, or the name of the function
+ * that failed, with its errno in *error; nothing then stays mapped. */
 const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
                            struct shmemi_gdr_mapping *mapping, int *error)
 {

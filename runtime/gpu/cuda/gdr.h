@@ -12,7 +12,7 @@ struct shmemi_gdr_handle {
     unsigned long value;
 };
 
-/* gdr_info_v2_t of GDRCopy 2.5. Libraries before that end with wc_mapping. */
+/* gdr_info_v2_t of GDRCopy 2.5. In earlier versions the struct ends with wc_mapping. */
 struct shmemi_gdr_info {
     uint64_t va; /* where the mapping begins, for the GPU */
     uint64_t mapped_size;
@@ -60,7 +60,7 @@ const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address,
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error);
 
-/* Sets *major and *minor to the version of the library of gdrcopy. */
+/* Sets *major and *minor to the version of GDRCopy's library. */
 static inline void shmemi_gdr_version(const struct shmemi_gdr *functions, int *major, int *minor)
 {
     functions->version(major, minor);

@@ -14,24 +14,25 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// HostAlloc allocates main memory that is locked and mapped into every GPU. It is memory of the
-// process that is then registered with the driver: proxies poll it, and a reset of the GPU unmaps
-// memory that the driver has allocated. Copies are as fast from either: 47.6 GB/s in pieces of 1
-// MiB, 54.9 in pieces of 64 (H100). If the GPU cannot register memory, or sees it at another
-// address than the CPU, HostAlloc has the driver allocate the memory.
+// HostAlloc allocates main memory that is locked and mapped into every GPU, and returns its address
+// for the CPU and for the GPU. The process allocates the memory and registers it with the driver,
+// because proxies poll it, and a reset of the GPU unmaps memory that the driver has allocated.
+// Copies from both are equally fast: 47.6 GB/s in pieces of 1 MiB, 54.9 GB/s in pieces of 64 MiB
+// (H100). If the GPU cannot register memory, or sees it at another address than the CPU, HostAlloc
+// has the driver allocate the memory.
 func (v *Device) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
-	var first error
+	var registerErr error
 	if v.facts.RegisterHost && v.facts.HostPointers {
 		m, address, err := v.ownHost(n)
 		if err == nil {
 			v.hosts.add(m)
 			return m.Host, address, nil
 		}
-		first = err
+		registerErr = err
 	}
 	host, address, err := v.driverHost(n)
 	if err != nil {
-		return nil, 0, errors.Join(err, first)
+		return nil, 0, errors.Join(err, registerErr)
 	}
 	return host, address, nil
 }

@@ -14,8 +14,8 @@ import (
 // grows, like the pinned heap, has joints, so the Device splits copies there.
 type joints struct {
 	mu     sync.Mutex
-	ranges map[gpu.Address]uint64
-	at     atomic.Pointer[[]gpu.Address] // nil where there are none
+	ranges map[gpu.Address]uint64        // the bytes of each registration, by its first address
+	at     atomic.Pointer[[]gpu.Address] // the joints; nil if there are none
 }
 
 // add records a registration of n bytes of main memory at a.

@@ -74,7 +74,7 @@ func open(driverFile, gdrFile string) (_ *Driver, err error) {
 	table := newTable()
 	defer func() {
 		if err != nil {
-			freeTable(table)
+			freeTable(table) // also if it is nil
 		}
 	}()
 	d := &Driver{File: C.GoString(C.shmemi_cuda_library_file(library)), table: table}

@@ -51,7 +51,7 @@ const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library)
     return NULL;
 }
 
-/* Finds the functions of gdrcopy. Returns NULL, or the name of one that is missing. */
+/* Finds the functions of GDRCopy. Returns NULL, or the name of one that is missing. */
 const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library)
 {
 #define TAKE(name, symbol)                                                                         \

@@ -17,7 +17,7 @@ const MarksSize = C.sizeof_struct_shmemi_cuda_marks
 
 // Call is a call of the driver that has not returned.
 type Call struct {
-	By   string // the caller, see Device.For
+	By   string // the name of the caller, as given to Device.For
 	Name string // "cuMemcpyAsync"
 	Slot int    // index of the call's mark among the marks of the caller
 	Turn uint64 // differs between the calls that use the same mark
@@ -71,14 +71,15 @@ func (c *callers) close() {
 func (v *Device) Calls(to []Call) []Call {
 	v.callers.mu.Lock()
 	defer v.callers.mu.Unlock()
-	for _, one := range v.callers.all {
-		for i := range one.table.marks.at {
-			m := &one.table.marks.at[i]
-			now := (*uint64)(&m.turn)
-			turn := atomic.LoadUint64(now)
+	for _, caller := range v.callers.all {
+		for i := range caller.table.marks.at {
+			m := &caller.table.marks.at[i]
+			// If turn is the same before and after the name is read, both are of one call.
+			at := (*uint64)(&m.turn)
+			turn := atomic.LoadUint64(at)
 			name := (*byte)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&m.call))))
-			if name != nil && turn&1 != 0 && atomic.LoadUint64(now) == turn {
-				to = append(to, Call{one.name, literal(name), i, turn})
+			if name != nil && turn&1 != 0 && atomic.LoadUint64(at) == turn {
+				to = append(to, Call{caller.name, literal(name), i, turn})
 			}
 		}
 	}

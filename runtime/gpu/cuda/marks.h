@@ -1,10 +1,10 @@
 /*
  * marks.h: records which calls of the driver are under way. The driver may block a call for ever,
- * and the driver watch must name that call in its report (runtime/job/watch.go). So a caller
- * stores the call's name in a mark before the call, and clears it afterwards.
+ * and the driver watch must name that call in its report (runtime/job/watch/driver.go). So a caller
+ * stores the call's name in a mark before the call, and clears the mark afterwards.
  *
- * Both together take 2.4 ns, of calls of 1 to 6 us. They read no clock: the watch compares the
- * marks with those that it saw before.
+ * Both steps together take 2.4 ns, of calls of 1 to 6 us. They read no clock: the watch compares
+ * the marks with those that it saw at its last check.
  */
 #ifndef SHMEMI_CUDA_MARKS_H
 #define SHMEMI_CUDA_MARKS_H

@@ -72,9 +72,9 @@ func (v *Device) Free(a gpu.Address) error {
 	})
 }
 
-// Zero clears n bytes and waits for that. Like all functions here that use run, it splits the work
-// where two registrations of main memory meet, because the driver refuses a call that crosses such
-// a boundary.
+// Zero clears n bytes and waits until they are cleared. Like all functions here that use run, it
+// splits the work where two registrations of main memory meet, because the driver refuses a call
+// that crosses such a boundary.
 func (v *Device) Zero(a gpu.Address, n uint64) error {
 	return v.run("clear memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
@@ -83,8 +83,8 @@ func (v *Device) Zero(a gpu.Address, n uint64) error {
 	})
 }
 
-// Fill stores value into n words of 4 bytes and waits for that, split at boundaries of
-// registrations.
+// Fill stores value into n words of 4 bytes and waits until they are stored. It splits the work at
+// boundaries of registrations, like Zero.
 func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 	return v.run("fill memory on", 4*n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
@@ -110,9 +110,9 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
 	}
-	var held runtime.Pinner // the driver may read until run has waited for the stream
-	held.Pin(&from[0])
-	defer held.Unpin()
+	var pinner runtime.Pinner // the driver may read until run has waited for the stream
+	pinner.Pin(&from[0])
+	defer pinner.Unpin()
 	return v.run("copy memory to", uint64(len(from)), func(done, left uint64) (uint64, string, C.int) {
 		to := to + gpu.Address(done)
 		left = v.joints.untilJoint(to, left)
@@ -127,9 +127,9 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	if len(to) == 0 {
 		return nil
 	}
-	var held runtime.Pinner // the driver may write until run has waited for the stream
-	held.Pin(&to[0])
-	defer held.Unpin()
+	var pinner runtime.Pinner // the driver may write until run has waited for the stream
+	pinner.Pin(&to[0])
+	defer pinner.Unpin()
 	return v.run("copy memory from", uint64(len(to)), func(done, left uint64) (uint64, string, C.int) {
 		from := from + gpu.Address(done)
 		left = v.joints.untilJoint(from, left)
@@ -143,12 +143,12 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64, string, C.int)) error {
 	return v.with(op, func() error {
 		for done := uint64(0); ; {
-			taken, call, code := start(done, n-done)
+			started, call, code := start(done, n-done)
 			if err := v.fail(op, call, code); err != nil {
 				// Work that was started may still use the memory.
 				return errors.Join(err, v.finish(op, done > 0))
 			}
-			if done += taken; done >= n {
+			if done += started; done >= n {
 				return v.finish(op, true)
 			}
 		}

@@ -29,7 +29,8 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "the image is empty")}
 	}
-	// The driver needs a zero byte at the end of PTX, and ignores it after other code.
+	// The driver needs a zero byte at the end of PTX, and ignores it after other code. The limit of
+	// the slice makes append copy the image, so that no byte behind it changes.
 	code := C.CBytes(append(image[:len(image):len(image)], 0))
 	defer C.free(code)
 	m := &Module{device: v}
@@ -111,12 +112,12 @@ type Grid struct {
 // Launch launches a kernel on a stream. The arguments are the kernel's parameters in
 // their order, as bytes; Launch copies them before it returns.
 func (v *Device) Launch(f Function, g Grid, s gpu.Stream, arguments ...[]byte) error {
-	var held runtime.Pinner
-	defer held.Unpin()
-	list := make([]unsafe.Pointer, len(arguments)+1) // one more, so that the first has an address
+	var pinner runtime.Pinner // C gets a list of pointers to Go's memory
+	defer pinner.Unpin()
+	list := make([]unsafe.Pointer, len(arguments)+1) // one more, so that list[0] always exists
 	for i, a := range arguments {
 		list[i] = unsafe.Pointer(unsafe.SliceData(a))
-		held.Pin(list[i])
+		pinner.Pin(list[i])
 	}
 	return v.do("launch a kernel on", func() (string, C.int) {
 		return "cuLaunchKernel", C.shmemi_cuda_launch(v.driver.table, handle(f),

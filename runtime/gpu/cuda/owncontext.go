@@ -46,7 +46,8 @@ func (v *Device) newContext() (*Device, error) {
 	const op = "make a context on"
 	var context unsafe.Pointer
 	table := v.driver.table
-	// The driver pushes a new context onto the thread's stack, above the primary one.
+	// The driver pushes a new context onto the thread's stack, above the one that with has pushed,
+	// so newContext pops it.
 	err := v.with(op, func() error {
 		if err := v.fail(op, "cuCtxCreate_v2", C.shmemi_cuda_context_create(table, &context, 0, v.handle)); err != nil {
 			return err
@@ -58,6 +59,7 @@ func (v *Device) newContext() (*Device, error) {
 		return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &same)))
 	})
 	dev := v.For("")
+	// birth is 0, because a reset by the program does not end this context.
 	dev.context, dev.stream, dev.driver.table.birth = context, nil, 0
 	if err == nil {
 		err = dev.createStream(op)

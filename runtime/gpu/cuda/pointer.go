@@ -24,9 +24,9 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 		start          C.uint64_t
 		size           C.size_t
 	)
-	ask := []struct {
-		what C.int
-		to   unsafe.Pointer
+	queries := []struct {
+		attribute C.int
+		result    unsafe.Pointer
 	}{
 		{C.SHMEMI_CUDA_POINTER_TYPE, unsafe.Pointer(&place)},
 		{C.SHMEMI_CUDA_POINTER_MANAGED, unsafe.Pointer(&managed)},
@@ -37,16 +37,16 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 		{C.SHMEMI_CUDA_POINTER_START, unsafe.Pointer(&start)},
 		{C.SHMEMI_CUDA_POINTER_SIZE, unsafe.Pointer(&size)},
 	}
-	var what [8]C.int
-	var to [8]unsafe.Pointer
-	var held runtime.Pinner
-	defer held.Unpin()
-	for i, q := range ask {
-		held.Pin(q.to)
-		what[i], to[i] = q.what, q.to
+	var attributes [8]C.int
+	var results [8]unsafe.Pointer
+	var pinner runtime.Pinner // C gets a list of pointers to Go's memory
+	defer pinner.Unpin()
+	for i, q := range queries {
+		pinner.Pin(q.result)
+		attributes[i], results[i] = q.attribute, q.result
 	}
 	err := v.do("ask for a pointer of", func() (string, C.int) {
-		return "cuPointerGetAttributes", C.shmemi_cuda_pointer(v.driver.table, C.uint(len(ask)), &what[0], &to[0], C.uint64_t(a))
+		return "cuPointerGetAttributes", C.shmemi_cuda_pointer(v.driver.table, C.uint(len(queries)), &attributes[0], &results[0], C.uint64_t(a))
 	})
 	if err != nil {
 		return gpu.Pointer{}, err
@@ -67,8 +67,8 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 }
 
 // SyncMemops makes CUDA's synchronous copies and fills truly synchronous for the allocation at an
-// address. By default some return before their bytes are in memory, where a NIC reads. A driver may
-// support it only for memory of Alloc, and not of MapChunk.
+// address. By default some return before their bytes are in memory, and a NIC would read old bytes
+// there. A driver may support this only for memory of Alloc, and not of MapChunk.
 func (v *Device) SyncMemops(a gpu.Address) error {
 	yes := C.uint(1)
 	return v.do("make copies synchronous for memory of", func() (string, C.int) {

@@ -17,10 +17,10 @@ import (
 // and memory, and main memory that the driver has allocated. Contexts of OwnContext and memory of
 // CreateChunk stay, and so does, for the CPU, main memory that HostAlloc has registered.
 //
-// The handle of the context stays the same; the next retain makes a new context that has the same
-// handle. If the driver then gets a stream of the old context, it crashes, and an old address may
-// belong to new memory of the program (H100, driver 580.159). So each call first checks whether the
-// context is still the old one, and after a reset the library releases nothing of it.
+// The next retain makes a new context that has the handle of the old one. If the driver then gets a
+// stream of the old context, it crashes, and an old address may belong to new memory of the program
+// (H100, driver 580.159). So each call first checks whether the context is still the old one
+// (shmemi_cuda_gone), and after a reset the library releases nothing of the old context.
 
 // birth identifies a primary context, also among those that get the same handle after a reset.
 type birth struct {
@@ -32,7 +32,7 @@ type birth struct {
 // that it was opened with.
 type resets struct {
 	birth birth
-	seen  atomic.Bool // a reset has replaced it; never becomes false again
+	seen  atomic.Bool // a reset has ended that context; never becomes false again
 }
 
 // born reads the driver's id of a context, which tells whether the context is still the same one
@@ -100,9 +100,8 @@ func (v *Device) resetError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "%s", v.resetCause()), Remedy: resetRemedy}
 }
 
-// freeObject runs f, a call of the driver that frees an object of the context, or that waits before
-// another such call, like do. After a reset the object no longer exists, so freeObject then
-// succeeds.
+// freeObject runs f, a call of the driver that frees an object of the context or flushes a NIC's
+// writes, like do. After a reset the object no longer exists, so freeObject then succeeds.
 func (v *Device) freeObject(op string, f func() (string, C.int)) error {
 	if err := v.do(op, f); err != nil && !v.gone() {
 		return err

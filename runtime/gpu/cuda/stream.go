@@ -57,7 +57,8 @@ func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	return v.leaveReady(op, "cuStreamQuery", C.shmemi_cuda_in_stream_query(v.driver.table, v.context, handle(s)))
 }
 
-// Capturing reports whether the stream is being captured into a graph.
+// Capturing reports whether the stream is being captured into a graph: its state is active or
+// invalidated (CUstreamCaptureStatus).
 func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 	var status C.int
 	err := v.do("ask a stream of", func() (string, C.int) {

@@ -48,7 +48,7 @@ func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 	return gpu.Address(at), err
 }
 
-// Unreserve releases all the addresses that Reserve returned.
+// Unreserve releases the n bytes of addresses that Reserve has reserved at a.
 func (v *Device) Unreserve(a gpu.Address, n uint64) error {
 	return v.freeWithoutContext("give back addresses on", func() (string, C.int) {
 		return "cuMemAddressFree", C.shmemi_cuda_unreserve(v.driver.table, C.uint64_t(a), C.size_t(n))
@@ -88,7 +88,7 @@ func (v *Device) ShareChunk(c gpu.Chunk) (int, error) {
 func (v *Device) ImportChunk(fd int) (gpu.Chunk, error) {
 	var memory C.uint64_t
 	err := v.create("take another process's memory on", func() (string, C.int) {
-		// The descriptor itself is passed as the pointer.
+		// cuda.h: for this type of handle the pointer argument is the descriptor itself.
 		handle := uintptr(fd)
 		return "cuMemImportFromShareableHandle", C.shmemi_cuda_take(v.driver.table, &memory, *(*unsafe.Pointer)(unsafe.Pointer(&handle)), C.SHMEMI_CUDA_HANDLE_POSIX)
 	}, func() error { return v.ReleaseChunk(gpu.Chunk(memory)) })

@@ -1,7 +1,7 @@
 // Package gpudirect gives NICs access to memory of a GPU (GPUDirect RDMA): it knows by which paths
-// a NIC may reach the memory, what the GPU and the provider say about each, and which flush has to
-// precede the use of bytes that a NIC has written. It owns no memory and no registration: the
-// caller registers what Register hands it.
+// a NIC may reach the memory, what the GPU and the provider say about each path, and which flush
+// has to precede the use of bytes that a NIC has written. It owns no memory and no registration:
+// the caller registers what Register hands it.
 package gpudirect
 
 import (
@@ -57,7 +57,7 @@ type Access struct {
 	VMM  bool              // the memory is mapped chunk by chunk (cuMemMap)
 	All  bool              // other GPUs load from the memory, too
 	Only []Path            // the paths that Attempt tries; nil: all
-	Log  func(text string) // gets a line for what goes wrong without an error of a call
+	Log  func(text string) // logs problems that are not errors of a call
 
 	// unsynced: the driver has refused to make the program's copies synchronous, so a NIC may read
 	// memory before a copy of the program has arrived there.
@@ -71,7 +71,7 @@ const (
 )
 
 // Flush returns the function to call before anything uses bytes that a NIC has written, or nil if
-// the GPU makes such writes visible in order.
+// the GPU makes a NIC's writes visible in order to all readers of the memory (All).
 func (a *Access) Flush() func() error {
 	order := a.GPU.Facts().WritesOrdering
 	if order >= orderedForAll || order >= orderedForOwner && !a.All {
@@ -84,8 +84,8 @@ func (a *Access) Flush() func() error {
 // to a kernel that runs.
 const firstInOrder = 9
 
-// InOrder reports whether running kernels see bytes that a NIC writes in the order in which they
-// arrive, without a flush.
+// InOrder reports whether running kernels of this GPU see bytes that a NIC writes in the order in
+// which they arrive, without a flush.
 func (a *Access) InOrder() bool {
 	f := a.GPU.Facts()
 	return !a.unsynced && f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
@@ -110,13 +110,15 @@ func (a *Access) Allows(path Path, c fabric.Caps) error {
 	return nil // only the provider knows whether it accepts the memory
 }
 
-// page is the unit of a dma-buf: the driver exports whole pages, and efa wants them to begin at one.
+// page is the unit of a dma-buf: the driver exports whole pages, and efa wants them to begin at
+// one.
 const page = 4096
 
-// Register calls register with n bytes at an address of the GPU, described for one path; a dma-buf
-// has the rest of the first and of the last page, too. live says that the program uses the memory
-// already. The caller's registration holds a reference to a dma-buf, so its descriptor is closed
-// afterwards.
+// Register calls register with n bytes at an address of the GPU, described for one path. A dma-buf
+// has whole pages, so it has the rest of the first and of the last page, too. live says that the
+// program uses the memory already. The caller's registration keeps the dma-buf, so Register closes
+// its descriptor afterwards. If register succeeds, Register also makes the program's synchronous
+// copies to the memory wait until the bytes are there (SyncMemops), and logs the first failure.
 func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (err error) {
 	m := a.describe(at, n, live)
 	if path == DMABuf {
@@ -143,7 +145,7 @@ func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, regist
 	return nil
 }
 
-// describe returns the description of memory that is found by its address.
+// describe returns the description of memory that a provider registers by its address (File is -1).
 func (a *Access) describe(at gpu.Address, n uint64, live bool) fabric.GPUMemory {
 	return fabric.GPUMemory{Base: at.Pointer(), Len: n, Device: a.GPU.Number(), File: -1, Live: live}
 }
@@ -152,9 +154,9 @@ func (a *Access) describe(at gpu.Address, n uint64, live bool) fabric.GPUMemory 
 // returns that path. The error says of each path why it does not work.
 func (a *Access) Attempt(c fabric.Caps, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (Path, error) {
 	if !c.GPU {
-		return 0, register(a.describe(at, n, live)) // which has the reason
+		return 0, register(a.describe(at, n, live)) // fails with the reason why there is no GPU support
 	}
-	paths, all := a.Only, []error(nil)
+	paths, causes := a.Only, []error(nil)
 	if paths == nil {
 		paths = Paths(config.GPUNetAuto)
 	}
@@ -166,7 +168,7 @@ func (a *Access) Attempt(c fabric.Caps, at gpu.Address, n uint64, live bool, reg
 		if err == nil {
 			return path, nil
 		}
-		all = append(all, err)
+		causes = append(causes, err)
 	}
-	return 0, errors.Join(all...)
+	return 0, errors.Join(causes...)
 }

@@ -13,9 +13,9 @@ type Chunk struct {
 	Private bool // no descriptor of it can be made for other processes
 	Device  int  // the number of its GPU
 
-	fd    int
-	n     uint64
-	own   bool // CreateChunk made it, so it counts as memory of this GPU
+	fd    int    // of the file that is the memory
+	n     uint64 // bytes
+	own   bool   // CreateChunk made it, so it counts as memory of this GPU
 	name  gpu.Chunk
 	names int // how many calls returned the name and were not followed by a ReleaseChunk
 }
@@ -37,11 +37,11 @@ func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 		return 0, err
 	}
 	align = max(align, d.Granule)
-	room := mapFile(-1, n+align, 0, unix.PROT_NONE)
-	at := gpu.Address(roundUp(uint64(room), align))
-	unmapFile(room, uint64(at-room))
+	start := mapFile(-1, n+align, 0, unix.PROT_NONE) // align bytes more, of which unaligned ones go
+	at := gpu.Address(roundUp(uint64(start), align))
+	unmapFile(start, uint64(at-start))
 	end := at + gpu.Address(n)
-	unmapFile(end, uint64(room)+n+align-uint64(end))
+	unmapFile(end, uint64(start)+n+align-uint64(end))
 	d.ranges[at] = n
 	return at, nil
 }
@@ -138,7 +138,7 @@ func (d *Driver) dropUnused(k *Chunk) {
 	if k.own {
 		d.used -= k.n
 	}
-	_ = unix.Close(k.fd) // an error would mean nothing: nobody else has this file
+	_ = unix.Close(k.fd) // closing a memory file loses no data, whatever it returns
 }
 
 // ShareChunk returns a descriptor of the chunk's file.

@@ -1,6 +1,6 @@
 // Package gputest has a fake GPU with its driver, for tests. A Driver implements gpu.Device, the
-// devices of runtime/heap/devmem and runtime/proxy/gpustage, and staging's Kernels. It records the
-// objects that it makes, and reports misuse and leaks.
+// devices of runtime/heap/devmem and runtime/proxy/gpustage, and the Kernels of gpustage. It
+// records the objects that it makes, and reports misuse and leaks.
 //
 // GPU memory is at addresses of this process. Each chunk and each block is a file without a name
 // whose descriptor is real, so another process can map it. Main memory that the driver allocates
@@ -35,27 +35,27 @@ type Driver struct {
 	Fail    func(call string, n int) error // called in the n-th call, which fails with the error; nil: no call fails
 	Memory  uint64                         // of the GPU, in bytes
 	Granule uint64                         // the unit of chunks
-	Skew    gpu.Address                    // of the addresses of Alloc from the start of a page
+	Skew    gpu.Address                    // distance in bytes of the addresses of Alloc from the start of a page
 	Dirty   bool                           // Alloc returns dirty memory
 	Apart   bool                           // pinned memory has different addresses for the GPU and the CPU
 	No      map[string]bool                // by UUID: GPUs whose memory this one cannot reach
-	Unknown map[string]bool                // by UUID: GPUs for which only a trial shows it
+	Unknown map[string]bool                // by UUID: GPUs for which only a trial shows whether this one reaches their memory
 
 	mu      sync.Mutex
 	calls   []string
-	used    uint64
+	used    uint64                 // bytes of GPU memory that are allocated
 	host    map[gpu.Address]*block // pinned and managed, by their address for the CPU
 	blocks  map[gpu.Address]*block // of the GPU
-	barMaps int
+	barMaps int                    // mappings of GPU memory for the CPU
 
-	next   uintptr
+	next   uintptr // the last handle of a chunk, stream or event
 	chunks map[gpu.Chunk]*Chunk
-	ranges map[gpu.Address]uint64
-	maps   map[gpu.Address]*Chunk
-	opened map[gpu.Address]uint64
+	ranges map[gpu.Address]uint64 // reserved addresses, with their bytes
+	maps   map[gpu.Address]*Chunk // mapped chunks, by their address
+	opened map[gpu.Address]uint64 // memory of other processes opened by CUDA IPC, with its bytes
 
-	streams map[gpu.Stream][]func()
-	events  map[gpu.Event]bool // true: the event has occurred
+	streams map[gpu.Stream][]func() // the operations that are not carried out yet
+	events  map[gpu.Event]bool      // true: the event has occurred
 }
 
 // New returns a GPU with 1 GiB of memory.
@@ -99,10 +99,11 @@ func (d *Driver) call(name string) error {
 	return d.Fail(name, len(d.calls))
 }
 
-// Name returns what the test has set. The interfaces document the methods.
+// Name returns Title. gpu.Device and the interfaces of devmem and gpustage document this method and
+// the others that implement them.
 func (d *Driver) Name() string { return d.Title }
 
-// Facts returns what the test has set.
+// Facts returns Can.
 func (d *Driver) Facts() gpu.Facts { return d.Can }
 
 // Number returns 0.
@@ -115,7 +116,7 @@ func (d *Driver) Reaches(uuid string) (yes, known bool, err error) {
 	return !d.No[uuid], !d.Unknown[uuid], d.call("Reaches")
 }
 
-// take counts n more bytes of GPU memory as used, or returns an error if there are not so many.
+// take counts n more bytes of GPU memory as used, or returns an error if fewer are free.
 func (d *Driver) take(n uint64) error {
 	if d.used+n > d.Memory {
 		return &shmerr.Error{Op: "allocate", Object: fmt.Sprintf("%d bytes on %s", n, d.Title), Cause: shmerr.Causef(shmerr.ErrNoMemory, "out of memory")}

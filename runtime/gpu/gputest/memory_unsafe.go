@@ -19,8 +19,8 @@ type block struct {
 	fd int // of its file; -1: it has none
 }
 
-// dirt is how many bytes soil overwrites at most.
-const dirt = 1 << 20
+// maxGarbage is the most bytes that fillGarbage overwrites.
+const maxGarbage = 1 << 20
 
 // must returns v, and panics with an error: a fake device that fails by itself is an error in a
 // test.
@@ -34,6 +34,7 @@ func must[V any](v V, err error) V {
 // Pointer converts an address of the GPU to one of the CPU.
 func Pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
+// addressOf converts an address of the CPU to one of the GPU.
 func addressOf(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
 // Bytes returns n bytes at an address of the GPU.
@@ -70,11 +71,12 @@ func newFile(n uint64) int {
 	return fd
 }
 
-func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
+// roundUp returns n rounded up to a multiple of unit.
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
 // fillGarbage overwrites new memory, so that a test fails that expects it to be zero.
 func fillGarbage(a gpu.Address, n uint64) {
-	b := Bytes(a, int(min(n, dirt)))
+	b := Bytes(a, int(min(n, maxGarbage)))
 	for i := range b {
 		b[i] = 0xaa
 	}
@@ -163,15 +165,15 @@ func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
 	}
 	b := &block{by: "Alloc", n: n, fd: newFile(uint64(d.Skew) + n)}
 	size := roundUp(uint64(d.Skew)+n, gpu.Page)
-	room := mapFile(-1, size+2*d.Granule, 0, unix.PROT_NONE)
-	at := gpu.Address(roundUp(uint64(room), d.Granule))
+	start := mapFile(-1, size+2*d.Granule, 0, unix.PROT_NONE)
+	at := gpu.Address(roundUp(uint64(start), d.Granule))
 	if uint64(at)%(2*d.Granule) == 0 {
 		at += gpu.Address(d.Granule)
 	}
 	mapFile(b.fd, size, at, unix.PROT_READ|unix.PROT_WRITE)
-	unmapFile(room, uint64(at-room))
+	unmapFile(start, uint64(at-start))
 	end := at + gpu.Address(size)
-	unmapFile(end, uint64(room)+size+2*d.Granule-uint64(end))
+	unmapFile(end, uint64(start)+size+2*d.Granule-uint64(end))
 	at += d.Skew
 	if d.Dirty {
 		fillGarbage(at, n)
@@ -186,7 +188,7 @@ func (d *Driver) Free(a gpu.Address) error {
 	defer d.mu.Unlock()
 	if b := d.blocks[a]; b != nil {
 		unmapFile(a-d.Skew, roundUp(uint64(d.Skew)+b.n, gpu.Page))
-		_ = unix.Close(b.fd) // a file without a name
+		_ = unix.Close(b.fd) // closing a memory file loses no data, whatever it returns
 		d.used -= b.n
 		delete(d.blocks, a)
 	} else {
@@ -255,18 +257,19 @@ func (d *Driver) mapMemory(name string, a gpu.Address, n uint64) (*gpu.Mapping, 
 	}}, nil
 }
 
-// Share returns a handle of a block, by which other processes open it.
+// Share returns a handle of a block, by which other processes open it: the number of this process,
+// the block's descriptor and its size.
 func (d *Driver) Share(a gpu.Address) (gpu.Shared, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var s gpu.Shared
-	k := d.blocks[a]
-	if k == nil {
+	shared := d.blocks[a]
+	if shared == nil {
 		return s, fmt.Errorf("share %#x", uint64(a))
 	}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(os.Getpid()))
-	b = binary.LittleEndian.AppendUint64(b, uint64(k.fd))
-	copy(s[:], binary.LittleEndian.AppendUint64(b, k.n))
+	b = binary.LittleEndian.AppendUint64(b, uint64(shared.fd))
+	copy(s[:], binary.LittleEndian.AppendUint64(b, shared.n))
 	return s, d.call("Share")
 }
 

@@ -199,7 +199,8 @@ func (d *Driver) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	return gpu.Pointer{}, d.call("Pointer")
 }
 
-// Put appends an atomic operation of a kernel to a stream. It supports additions only.
+// Put appends an atomic operation of a kernel to a stream. It supports additions only. With a Claim
+// only one of the streams with the operation applies it (gpu.Atomic).
 func (d *Driver) Put(s gpu.Stream, o gpu.Atomic) error {
 	if op := fabric.Op(o.Op); op != fabric.OpFetchAdd && op != fabric.OpAdd || o.Width != 4 && o.Width != 8 {
 		d.T.Errorf("operation %d on %d bytes was put", o.Op, o.Width)
@@ -239,6 +240,7 @@ func (d *Driver) MayChange(o gpu.Atomic) {
 	}
 }
 
+// word returns the word of 8 bytes at an address of the GPU. The caller holds the lock.
 func (d *Driver) word(a gpu.Address) *uint64 {
 	return (*uint64)(unsafe.Pointer(&d.at(a, 8)[0]))
 }

@@ -11,12 +11,13 @@ import (
 // block is this PE's heap, if heaps are shared by IPC handles, and its mappings of the other PEs'
 // heaps.
 type block struct {
-	own   gpu.Address   // of the allocation, in which the heap may begin later
-	peers []gpu.Address // the other PEs' allocations where this PE has opened them, by index
+	own   gpu.Address   // of the allocation, in which the heap may begin behind the start
+	peers []gpu.Address // by index: where this PE has opened the allocation of another PE; 0: not
 }
 
-// openBlock allocates this PE's heap, sends its IPC handle to the other PEs, and opens their heaps.
-// err is an error that this PE already has: it then allocates nothing, and sends the error.
+// openBlock allocates this PE's heap, sends the IPC handle of the heap to the other PEs, and opens
+// their heaps. err is an error that this PE already has: it then allocates nothing, and sends the
+// error. In openBlock news is the part of the errors that the other PEs do not know yet (agree).
 func (s *Segment) openBlock(err error) error {
 	s.block.peers = make([]gpu.Address, len(s.plan.PEs))
 	var offer whole
@@ -47,9 +48,9 @@ func (s *Segment) openBlock(err error) error {
 	return nil
 }
 
-// allocate gets the memory of this PE's heap, and an IPC handle of it. The driver aligns large
-// blocks to 2 MiB. Where the heap needs more, allocate asks for a larger block at once: if it first
-// tried one of the exact size, the GPU might not have room for the second.
+// allocate allocates this PE's heap, and makes an IPC handle of the memory. The driver aligns large
+// blocks to 2 MiB. Where the heap needs a larger alignment, allocate requests a larger block at
+// once: after a first block of the exact size, the GPU might not have room for a second one.
 func (s *Segment) allocate() (whole, error) {
 	const driverAlign = 2 << 20
 	extra := s.plan.Align - min(s.plan.Align, driverAlign)

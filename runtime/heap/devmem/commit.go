@@ -15,10 +15,10 @@ import (
 // space is a heap's range of addresses and the chunks of GPU memory that are mapped there.
 type space struct {
 	dev     Device
-	at      gpu.Address
-	size    uint64   // reserved
-	extents []Extent // chunks that Commit has mapped
-	loans   []Extent // chunks of the program that Lend has mapped
+	at      gpu.Address // of the range; 0: none is reserved
+	size    uint64      // bytes of the range
+	extents []Extent    // chunks that Commit has mapped
+	loans   []Extent    // chunks of the program that Lend has mapped
 }
 
 // reserve reserves size bytes of addresses on the GPU, without memory, at a multiple of align
@@ -47,7 +47,7 @@ func (p *space) grow(c gpu.Chunk, e Extent) error {
 	return errors.Join(err, p.dev.ReleaseChunk(c))
 }
 
-// shrink unmaps the chunks that Commit has mapped at the offset `from` or after it.
+// shrink unmaps the chunks that Commit has mapped at the offset `from` or beyond.
 func (p *space) shrink(from uint64) error {
 	var errs []error
 	for n := len(p.extents); n > 0 && p.extents[n-1].Offset >= from; n-- {
@@ -152,7 +152,7 @@ func (s *Segment) Commit(end uint64) error {
 	least := roundUp(end, s.granule)
 	most := min(max(least, roundUp(s.committed+Step, s.granule)), s.ceiling())
 	err := s.grow(most, nil)
-	// It failed on all PEs, so all try again.
+	// If grow fails, it fails on all PEs, so all of them try again with less.
 	if err != nil && most > least && s.links.broken == nil {
 		err = s.grow(least, nil)
 	}
@@ -171,7 +171,8 @@ func (s *Segment) commitError(end uint64, cause error) error {
 }
 
 // grow adds a chunk to each heap, from s.committed up to the offset `to`. err is an error that this
-// PE already has: it then adds nothing, and sends the error to the other PEs.
+// PE already has: it then adds nothing, and sends the error to the other PEs. news is the part of
+// the errors that the other PEs do not know yet (agree).
 func (s *Segment) grow(to uint64, err error) error {
 	e := Extent{s.committed, to - s.committed}
 	var files []int

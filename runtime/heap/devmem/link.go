@@ -35,7 +35,7 @@ type hello struct {
 	Share       Path
 	UUID        string // of the GPU
 	Granule     uint64 // unit of VMM; 0 if the GPU cannot share memory by VMM
-	NoVMM       string // why it cannot
+	NoVMM       string // why the GPU cannot
 }
 
 // growth says from which offset to which the sender's heap has grown by a chunk, whose descriptor
@@ -54,8 +54,8 @@ type links struct {
 	conns []*fdpass.Conn // by index; nil for this PE
 	round int
 
-	// broken is the reason why no round can follow: a PE is gone, or is late, and its message would
-	// be taken for one of a later round.
+	// broken is the reason why no round can follow: a PE has ended, or is late, so that its message
+	// would be taken for one of a later round. nil: rounds may follow.
 	broken error
 }
 
@@ -87,8 +87,8 @@ func connectAll(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error)
 }
 
 // connectAll connects to the PEs of the node with a lower index, exchanges hellos with them, and
-// then accepts the connections of the others: so each pair has one connection. A hello describes a
-// PE's heap.
+// then accepts the connections of the others: so each pair has one connection. It stores the hello
+// of each PE in hellos, where this PE's own is already.
 func (k *links) connectAll(l *fdpass.Listener, hellos []hello) error {
 	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
 	text, err := k.encode(note{Hello: &hellos[p.Me]})
@@ -124,15 +124,16 @@ func (k *links) connectAll(l *fdpass.Listener, hellos []hello) error {
 	return k.accept(l, text, hellos, deadline)
 }
 
-// accept waits for the PEs with a higher index and exchanges hellos with them. It rejects any other
-// process that connects, and remembers the last reason for the error after the timeout.
+// accept waits for the PEs with a higher index and exchanges hellos with them; text is this PE's.
+// It rejects any other process that connects, and remembers the last reason for the error after the
+// timeout.
 func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline time.Time) error {
 	var rejected error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
 		c, err := l.Accept(deadline)
-		var stranger fdpass.Rejected
+		var notPE fdpass.Rejected
 		switch {
-		case errors.As(err, &stranger):
+		case errors.As(err, &notPE):
 			rejected = err
 			continue
 		case errors.Is(err, shmerr.ErrTimeout):
@@ -215,8 +216,8 @@ func (k *links) encode(n note) ([]byte, error) {
 	return text, nil
 }
 
-// maxFault bounds the text of an error, so that a note fits into a message even if JSON escapes
-// each of its letters.
+// maxFault bounds the text of an error in bytes, so that a note fits into a message even if JSON
+// escapes each letter, with 6 bytes ("\u0000"). 200 letters less leave room for the other fields.
 const maxFault = fdpass.MaxMessage/6 - 200
 
 // decode receives a note and its descriptors, which the caller closes.
@@ -326,7 +327,7 @@ type PeerError struct {
 // Error names the PE and its error.
 func (e *PeerError) Error() string { return fmt.Sprintf("PE %d: %s", e.PE, e.Text) }
 
-// Is reports whether the error had a kind at the other PE.
+// Is reports whether the error was of the kind target at the other PE, for errors.Is.
 func (e *PeerError) Is(target error) bool {
 	return e.Status != shmerr.OK && shmerr.StatusOf(target) == e.Status
 }

@@ -26,8 +26,8 @@ type piece struct {
 }
 
 // FindChunks finds the chunks of GPU memory that the n bytes from `at` on lie in, and gets a handle
-// of each. Return or Lend releases the handles. The error is only a cause: the caller names the
-// object.
+// of each. Return or Lend releases the handles. The error is only a cause: it does not name the
+// memory, which the caller does.
 func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	l := &Loan{}
 	err := s.findChunks(l, at, n)
@@ -91,14 +91,15 @@ func (s *Segment) allows(c gpu.Chunk) error {
 	return nil
 }
 
-// run returns how many bytes of chunk c follow its granule at from, or precede it if up is false.
-// The driver does not report the size of a chunk, but returns the same handle for each address in
-// it. So run doubles its steps until it leaves the chunk, and then halves them.
+// run returns how many bytes of chunk c follow the granule of c at from, or precede that granule if
+// up is false. The driver does not report the size of a chunk, but returns the same handle for each
+// address in it. So run doubles its steps until it leaves the chunk, and then halves them.
 func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
-	same := func(n uint64) (bool, error) {
+	// inChunk reports whether the address n bytes from `from` is in c.
+	inChunk := func(n uint64) (bool, error) {
 		at := from + gpu.Address(n)
 		if !up {
-			if at = from - gpu.Address(n); at > from {
+			if at = from - gpu.Address(n); at > from { // below address 0
 				return false, nil
 			}
 		}
@@ -110,14 +111,14 @@ func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	}
 	n, step := uint64(0), s.granule
 	for growing := true; step >= s.granule; {
-		yes, err := same(n + step)
+		inside, err := inChunk(n + step)
 		if err != nil {
 			return 0, err
 		}
-		if yes {
+		if inside {
 			n += step
 		}
-		if growing = growing && yes; growing {
+		if growing = growing && inside; growing {
 			step *= 2
 		} else {
 			step /= 2
@@ -142,17 +143,17 @@ func (s *Segment) Return(l *Loan) error {
 // lent describes memory that the sender's program lends to its heap: chunks whose descriptors are
 // sent with the note.
 type lent struct {
-	Block Extent
-	At    uint64 // offset of the first of them
-	Sizes []uint64
-	Left  int // how many chunks the sender sends in further rounds
+	Block Extent   // the part of the heaps to which all PEs lend
+	At    uint64   // offset in the sender's heap of the first of these chunks
+	Sizes []uint64 // bytes of each chunk
+	Left  int      // how many chunks the sender sends in further rounds
 }
 
 // Lend maps the Loan of each PE into that PE's heap, on all PEs of the node. block is the part of
-// the heaps that it goes to, the same on all PEs and after all that Commit may need; at is the
-// offset in it at which this PE's Loan begins. All PEs call Lend together, a PE that has failed
-// before with its err. All return nil or all an error; if it fails, the heaps are as they were.
-// Lend releases the handles of l in any case: a mapping does not need them.
+// the heaps for the loans, the same on all PEs and beyond what Commit has mapped; at is the offset
+// in this PE's heap, within block, at which its Loan begins. All PEs call Lend together; a PE that
+// has failed before passes its error as err. All return nil or all an error; if Lend fails, the
+// heaps are as they were. Lend releases the handles of l in any case: a mapping does not need them.
 func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 	if s.links == nil || s.links.broken != nil {
 		return errors.Join(err, s.lendError(block, shmerr.Causef(shmerr.ErrInternal, "the heap is closed, or an earlier call failed")), s.Return(l))
@@ -185,12 +186,12 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 		e.Offset += p.size
 	}
 	for rest := l.pieces; ; {
-		some := rest[:min(len(rest), fdpass.MaxFiles)]
-		rest = rest[len(some):]
+		sent := rest[:min(len(rest), fdpass.MaxFiles)] // in this round
+		rest = rest[len(sent):]
 		n := note{Lent: &lent{Block: block, At: at, Left: len(rest)}}
-		files, shareErr := s.shareAll(some, err)
+		files, shareErr := s.shareAll(sent, err)
 		err = errors.Join(err, shareErr)
-		for _, p := range some {
+		for _, p := range sent {
 			n.Lent.Sizes = append(n.Lent.Sizes, p.size)
 			at += p.size
 		}
@@ -204,7 +205,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 				left = max(left, o.Left)
 			}
 		}
-		known := err != nil
+		known := err != nil // the other PEs know of the error, by a note of this round
 		for i := range replies {
 			if i != s.plan.Me && err == nil {
 				err = s.mapPeerLoan(i, block, &replies[i])
@@ -222,11 +223,11 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 
 // shareAll makes a file descriptor of each chunk for the other PEs. It makes none if err, an
 // earlier error, is not nil, or if there are no other PEs.
-func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
+func (s *Segment) shareAll(chunks []piece, err error) (files []int, _ error) {
 	if err != nil || len(s.plan.PEs) == 1 {
 		return nil, nil
 	}
-	for _, p := range some {
+	for _, p := range chunks {
 		fd, err := s.dev.ShareChunk(p.chunk)
 		if err != nil {
 			return files, err
@@ -296,9 +297,9 @@ func (s *Segment) Lent(block Extent) []Extent {
 // ceiling returns the offset up to which Commit may grow the heaps: where the first lent block
 // begins.
 func (s *Segment) ceiling() uint64 {
-	to := roundUp(s.plan.Size, s.granule)
+	end := roundUp(s.plan.Size, s.granule)
 	for _, b := range s.blocks {
-		to = min(to, b.Offset)
+		end = min(end, b.Offset)
 	}
-	return to
+	return end
 }

@@ -22,17 +22,17 @@ type Registrar interface {
 type Pinned struct {
 	dev       Registrar
 	heaps     []unsafe.Pointer
-	size      uint64
-	committed uint64
+	size      uint64                 // bytes of each heap
+	committed uint64                 // bytes of each heap that are registered
 	ranges    []unsafe.Pointer       // start of each registration, in order
-	afford    func(end uint64) error // see Ahead
+	afford    func(end uint64) error // reports whether Commit may register ahead (Ahead)
 }
 
 const (
 	// pinPage is the unit of registration.
 	pinPage = 4096
 
-	// pinUnit is the size of one registration, see Ahead: all of a heap of the default size.
+	// pinUnit is the size of a registration with Ahead: all of a heap of the default size.
 	pinUnit = 1 << 30
 )
 
@@ -51,10 +51,11 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	return p, nil
 }
 
-// Ahead lets Commit register a GiB at once if afford returns nil: if there is memory for the heaps
-// up to that offset. CUDA refuses a copy that reaches from one registration into the next. Package
-// cuda splits its own copies there, but a program's cudaMemcpy of symmetric memory fails.
-// Registering takes 0.5 ms for each MiB, and allocates the memory.
+// Ahead lets Commit register a GiB at once if afford(end) returns nil, because there is memory for
+// the heaps up to the offset end. CUDA refuses a copy that reaches from one registration into the
+// next, so fewer registrations are better: package cuda splits its own copies there, but a
+// program's cudaMemcpy of symmetric memory fails. Registering takes 0.5 ms for each MiB, and
+// allocates the memory.
 func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
 
 // Commit makes sure that the GPU reaches the first end bytes of each heap. It does not communicate:
@@ -134,7 +135,7 @@ func (p *Pinned) Close() error {
 	return nil
 }
 
-// fail returns the error of a heap of which n bytes cannot be pinned.
+// fail returns the error for heaps of which the first n bytes cannot be pinned.
 func (p *Pinned) fail(n uint64, cause error, remedy string) error {
 	return &shmerr.Error{
 		Op: "pin", Object: fmt.Sprintf("%s of the symmetric heap of each of %d PEs on %s", amount(n), len(p.heaps), p.dev.Name()),

@@ -42,7 +42,7 @@ func ParsePath(s string) (Path, error) {
 // Plan describes the heaps of a node. It is the same on all PEs except for Me.
 type Plan struct {
 	Size  uint64 // bytes of the user heap of each PE
-	Align uint64 // it begins at a multiple of it, a power of two
+	Align uint64 // each user heap begins at a multiple of Align, a power of two
 	PEs   []Peer // the PEs of the node whose heap is in GPU memory
 	Me    int    // index in PEs
 	Share Path
@@ -91,7 +91,7 @@ type Device interface {
 	CloseShared(gpu.Address) error
 }
 
-// check returns an error for a plan that the library itself has made wrongly.
+// check returns an error for an invalid plan, which would be a mistake of the library.
 func (p Plan) check() error {
 	if p.Size == 0 || p.Align == 0 || p.Align&(p.Align-1) != 0 || p.Me < 0 || p.Me >= len(p.PEs) || p.Share > IPC {
 		return p.refuse(shmerr.Causef(shmerr.ErrInternal, "size %d, alignment %d, PE %d of %d, way %d", p.Size, p.Align, p.Me, len(p.PEs), p.Share), "")

@@ -25,17 +25,16 @@ type Segment struct {
 	heaps     []gpu.Address // by index in plan.PEs; 0 where this GPU has no path to the heap
 	why       []error       // why there is no path
 	reach     []bool        // whether the driver says that there is a path
-	committed uint64
+	committed uint64        // bytes of each heap that have memory
 
-	chunks  *chunks // for VMM
-	granule uint64
-	blocks  []Extent // that Lend has filled with memory of the program
+	chunks  *chunks  // for VMM
+	granule uint64   // unit of VMM: the largest of all PEs
+	blocks  []Extent // the parts of the heaps into which Lend has mapped memory of the program
 	block   block    // for IPC
 }
 
-// Open connects to the other PEs and reserves the heap. With VMM it commits one
-// granule at most, with IPC the whole heap. If it fails, it fails on each PE, and
-// nothing stays allocated.
+// Open connects to the other PEs and reserves the heap. With VMM it commits one granule, with IPC
+// the whole heap. If it fails, it fails on each PE, and nothing stays allocated.
 func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func (s *Segment) open(hellos []hello) error {
 			noVMM = errors.Join(noVMM, &PeerError{PE: s.plan.PEs[i].PE, Text: h.NoVMM, Status: shmerr.Unsupported})
 		}
 	}
-	why := slices.Clone(s.why)
+	why := slices.Clone(s.why) // before VMM adds its own reasons
 	if s.plan.Share != IPC && noVMM == nil {
 		noVMM = s.openChunks(err)
 		if noVMM == nil {
@@ -103,7 +102,7 @@ func (s *Segment) open(hellos []hello) error {
 	if s.plan.Share == VMM || s.links.broken != nil {
 		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
-	s.why = why // what VMM could not reach, IPC may
+	s.why = why // IPC may reach heaps that VMM could not
 	noIPC := s.openBlock(err)
 	switch {
 	case noIPC == nil:
@@ -115,7 +114,8 @@ func (s *Segment) open(hellos []hello) error {
 	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", shmerr.OneLine(noVMM), shmerr.OneLine(noIPC))
 }
 
-// refuse returns the error of Open, with a remedy that depends on kind.
+// refuse returns the error of Open with the text of format, which is of the kinds of the error
+// kind. The remedy depends on kind.
 func (s *Segment) refuse(kind error, format string, args ...any) error {
 	remedy := "set SHMEM_HEAP to host or pinned"
 	if errors.Is(kind, shmerr.ErrNoMemory) {
@@ -168,7 +168,7 @@ func (s *Segment) Path() Path { return s.share }
 // Committed returns how many bytes of each heap have memory.
 func (s *Segment) Committed() uint64 { return s.committed }
 
-// Extent is a part of a heap that is one allocation, or a block of such parts.
+// Extent is a part of a heap, in bytes: one allocation, or a block of several.
 type Extent struct{ Offset, Size uint64 }
 
 // has reports whether the extent x lies in e. x must not lie partly outside of e.

@@ -1,9 +1,9 @@
 // Package fdpass connects processes of one user on one node by Unix sockets, over which they pass
-// the descriptors of memory that they share. Both sides check that the other runs as the expected
-// user: the one that User returns, except in tests.
+// the descriptors of memory that they share. Each side checks that the other process runs as the
+// expected user: the one that User returns, except in tests.
 //
-// It does not know the contents of messages. A Listener and a Conn have one owner; no function
-// starts a thread, and each that waits has a deadline.
+// The package does not know the contents of messages. A Listener and a Conn have one owner; no
+// function starts a thread, and each function that waits has a deadline.
 package fdpass
 
 import (
@@ -26,15 +26,15 @@ const (
 	MaxFiles   = 4
 )
 
-// Listener is a socket with a name in the abstract namespace of Linux. The name is no file, so none
-// is left when the socket is closed. Every user of the machine can read the name and connect to it,
-// so both sides compare user ids.
+// Listener is a socket with a name in the abstract namespace of Linux. The name is not a file, so
+// nothing is left when the socket is closed. Every user of the machine can read the name and
+// connect to it, so both sides compare user ids.
 type Listener struct {
 	fd   int
 	name string
-	uid  uint32
+	uid  uint32 // of the processes that may connect
 
-	peers int
+	peers int    // the number of expected connections
 	guard *guard // requests a proof from peers; nil: the listener accepts every process of the user
 }
 
@@ -74,10 +74,11 @@ func (l *Listener) Close() error {
 	return unix.Close(l.fd)
 }
 
-// Conn is a connection. Messages keep their bounds.
+// Conn is a connection. Receive returns each message as one, as it was sent.
 type Conn struct {
 	fd int
-	// Peer is the PE at the other side, as it has proven to a guarded listener.
+	// Peer is the PE at the other side, if this side is a guarded listener, to which that process
+	// has proven which PE it is.
 	Peer libshmem.PE
 }
 
@@ -91,8 +92,8 @@ type Rejected struct{ error }
 // Unwrap returns why the peer was refused.
 func (e Rejected) Unwrap() error { return e.error }
 
-// Accept waits for a peer. If a process of another user connects the error is a Rejected, and after
-// the deadline it is of the kind ErrTimeout.
+// Accept waits for a peer. If a process connects that the listener refuses, the error is a
+// Rejected; after the deadline it is of the kind ErrTimeout.
 func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 	if l.guard != nil {
 		return l.accept(deadline)
@@ -231,9 +232,10 @@ func wait(fd int, events int16, deadline time.Time) error {
 // waitAny returns when one of the sockets is ready, or ErrTimeout after the deadline.
 func waitAny(fds []unix.PollFd, deadline time.Time) error {
 	for {
-		// After the deadline poll once more, without a wait: the process may have slept.
+		// After the deadline poll once more, without a wait: this process may have been stopped
+		// while the peer connected or sent.
 		left := max(time.Until(deadline), 0)
-		// Rounded up, or the last millisecond is a busy loop.
+		// The time is rounded up to whole ms: otherwise the last one would be a busy loop.
 		n, err := unix.Poll(fds, int((min(left, time.Hour)+time.Millisecond-1)/time.Millisecond))
 		switch {
 		case n > 0:
@@ -246,7 +248,7 @@ func waitAny(fds []unix.PollFd, deadline time.Time) error {
 	}
 }
 
-// socket opens a Unix socket that keeps the bounds of messages.
+// socket opens a Unix socket that preserves message boundaries.
 func socket() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

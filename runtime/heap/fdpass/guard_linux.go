@@ -14,17 +14,17 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A guarded listener accepts only processes that know the job's secret: other processes of the same
-// user do not. Each process that connects proves that it knows the secret, and the listener proves
-// it in return. The secret itself is never sent, and no proof is valid twice:
+// A guarded listener accepts only processes that know the job's secret, which other processes of
+// the same user do not. Each process that connects proves that it knows the secret, and the
+// listener then proves the same. The secret itself is never sent, and no proof is valid twice:
 //
 //	listener -> peer   magic 8, nonce 16
-//	peer -> listener   nonce 16, its PE 8, proof 32: of "peer" and its PE, over both nonces
-//	listener -> peer   proof 32: of "listener"
+//	peer -> listener   nonce 16, its PE 8, proof 32: for the role rolePeer, over both nonces
+//	listener -> peer   proof 32: for the role roleListener, over both nonces
 //
-// A process that connects and sends nothing delays no PE: the listener serves all connections side
-// by side, until its own deadline. A shorter limit would reject a PE that gets no processor for a
-// while.
+// The numbers are bytes. A process that connects and sends nothing delays no PE: the listener
+// serves all connections at the same time, until its own deadline. A shorter limit for each
+// connection would reject a PE that gets no processor for a while.
 const (
 	guardMagic = 0x32647261_75676d68 // changes with the messages
 	nonceBytes = len(secret.Nonce{})
@@ -39,8 +39,8 @@ const (
 	roleListener = "heap listener"
 )
 
-// rolePeer returns the role that a dialling PE's proof is for: a proof for one role or PE is not
-// valid for another.
+// rolePeer returns the role for which a dialling PE makes its proof. A proof for one role or PE is
+// not valid for another.
 func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
 // guard is the state of a guarded listener: the job's secret, and the connections whose processes
@@ -50,7 +50,7 @@ type guard struct {
 	report   func(text string)
 	seen     map[string]bool // processes already reported
 	unproven []unproven
-	limit    int // of the number of unproven connections
+	limit    int // the most unproven connections that are kept
 }
 
 // unproven is a connection whose process has not proven yet which PE it is.

@@ -14,9 +14,9 @@ import (
 // machine reads how much memory is left. root is a prefix of every path, and empty except in tests.
 type machine struct{ root string }
 
-// available returns how many bytes this process can still allocate, and the name of what limits it:
-// the least of what the machine and each control group of the process have left. Swap of the
-// machine counts, since the symmetric heap can be swapped out.
+// available returns how many bytes this process can still allocate: the least of what the machine
+// and each control group of the process have left. source names the one that has the least. Swap
+// of the machine counts, since the symmetric heap can be swapped out.
 func (m machine) available() (bytes uint64, source string, err error) {
 	info, err := m.meminfo()
 	if err != nil {
@@ -95,8 +95,8 @@ func (m machine) groups() []group {
 		if !mounted {
 			return
 		}
-		// A container may see only a part of the hierarchy, with or without
-		// the path to it in its own group's name.
+		// A container may see only the part of the hierarchy below the mount's root, l[3]. Groups
+		// outside of that part are not in this mount.
 		if at != l[3] && !strings.HasPrefix(at, strings.TrimSuffix(l[3], "/")+"/") {
 			return
 		}
@@ -110,8 +110,8 @@ func (m machine) groups() []group {
 	return groups
 }
 
-// unlimited is above every limit: if there is none, version 1 of control groups shows 2^63 less one
-// page, which is more.
+// unlimited, in bytes, is above every real limit. Without a limit, version 1 of control groups
+// shows 2^63 less one page, which is more.
 const unlimited = 1 << 62
 
 // groupLeft returns how many bytes a control group has left: its limit less the memory in use, not

@@ -8,23 +8,24 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// commitStep is the unit of commitment. Small allocations, which are frequent, then read the
-// machine's free memory once in 4 MiB. Reading it takes 0.1-0.2 ms, where the first access to all
+// commitStep is the unit of commitment in bytes. So small allocations, which are frequent, read the
+// machine's free memory only once in 4 MiB. To read it takes 0.1-0.2 ms; the first access to all
 // pages of 4 MiB takes 3 ms.
 const commitStep = 4 << 20
 
 // Commit makes sure that there is memory for the internal area and the first end bytes of the user
-// heap of every PE of the node: symmetric heaps grow alike. The error is of the kind ErrNoMemory.
+// heap of every PE of the node, because symmetric heaps grow together. If there is too little
+// memory, the error is of the kind ErrNoMemory.
 //
 // It decides by arithmetic and allocates no memory: the size that the file may grow to, less the
 // part of it that is already there, must fit into the memory that the machine and the control
 // groups of the process have left. The alternative, fallocate, was measured at 0.2-0.35 s for each
-// GiB, also of memory that is never touched. Nor does it protect from the limit of a control group,
-// which kills the process and fails no call. Commit counts promised bytes that are not touched yet,
-// so the PEs of a node are not promised the same memory twice. It does not foresee other programs
-// that grow at the same time.
+// GiB, also of memory that is never touched. Nor does fallocate protect from the limit of a control
+// group: at that limit the kernel kills the process, and no call fails. Commit counts promised
+// bytes that are not touched yet, so the PEs of a node are not promised the same memory twice. It
+// does not foresee other programs that grow at the same time.
 //
-// Committed memory stays committed: the next allocation uses pages that were touched before.
+// Committed memory stays committed after a free, and a later allocation uses it again.
 func (s *Segment) Commit(end uint64) error {
 	if end <= s.committed {
 		return nil
@@ -57,8 +58,8 @@ func (s *Segment) afford(perHeap uint64) error {
 	if err != nil {
 		return s.commitError(perHeap, err, shmerr.FileRemedy(err, "mount /proc"))
 	}
-	// The kernel's figure is an estimate, and the program needs memory outside of the heap, so one
-	// part in 32 is left.
+	// The kernel's figure is an estimate, and the program needs memory outside of the heap, so 1/32
+	// of the memory stays free.
 	if left -= left / 32; promised-taken > left {
 		return s.commitError(perHeap, shmerr.Causef(shmerr.ErrNoMemory, "%s more are needed and %s has %s", amount(promised-taken), source, amount(left)),
 			"allocate less, run fewer PEs on the node or free memory")
@@ -66,18 +67,19 @@ func (s *Segment) afford(perHeap uint64) error {
 	return nil
 }
 
-// sparseTaken returns how many bytes of the sparse parts of the file have memory: the parts that
-// hold the programs' statics, see Plan.Sparse.
+// sparseTaken returns how many bytes of the sparse parts of the file have memory. These parts
+// contain the programs' statics (Plan.Sparse).
 func (s *Segment) sparseTaken() (n uint64) {
 	if s.plan.Sparse == 0 {
 		return 0
 	}
 	for rank := range s.plan.PEs {
+		// SEEK_DATA and SEEK_HOLE find where the file has memory from `at` on, and where that ends.
 		at := int64(s.plan.sparse(rank))
 		end := at + int64(s.plan.Sparse)
 		for at < end {
 			data, err := unix.Seek(s.fd, at, unix.SEEK_DATA)
-			if err != nil || data >= end {
+			if err != nil || data >= end { // ENXIO: no more data
 				break
 			}
 			// SEEK_HOLE finds the end of the file if no hole comes before.

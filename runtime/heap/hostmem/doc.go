@@ -7,8 +7,9 @@
 // no name in any file system, so the size limit of /dev/shm does not matter, and it disappears with
 // the last process that maps it.
 //
-// Mapping reserves only address space. A page takes memory when it is first touched, and Commit
-// checks beforehand whether there is enough, so that an allocation fails and not the process.
+// Mapping reserves only address space. A page takes memory when it is first touched. Commit checks
+// beforehand whether there is enough: then an allocation fails, and the kernel does not kill the
+// process later.
 // Package heap decides which bytes are in use.
 //
 // Nothing here is safe for concurrent use, and no function starts a thread.

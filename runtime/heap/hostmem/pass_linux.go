@@ -47,26 +47,26 @@ func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration)
 	message = binary.LittleEndian.AppendUint64(message, s.plan.Total())
 	deadline := time.Now().Add(timeout)
 	missing := slices.Clone(peers)
-	var away error
+	var lastFailure error // of a process that connected, for the error after the timeout
 	for len(missing) > 0 {
 		c, err := l.Accept(deadline)
-		var stranger fdpass.Rejected
+		var rejected fdpass.Rejected
 		switch {
 		case err == nil:
 			if err := errors.Join(c.Send(message, []int{s.fd}, deadline), c.Close()); err != nil {
-				away = fmt.Errorf("PE %d: send: %w", c.Peer, err)
+				lastFailure = fmt.Errorf("PE %d: send: %w", c.Peer, err)
 				continue
 			}
 			missing = slices.DeleteFunc(missing, func(pe libshmem.PE) bool { return pe == c.Peer })
-		case errors.As(err, &stranger):
-			away = fmt.Errorf("one was turned away: %w", stranger)
+		case errors.As(err, &rejected):
+			lastFailure = fmt.Errorf("one was turned away: %w", rejected)
 		case errors.Is(err, shmerr.ErrTimeout):
 			cause := fmt.Sprintf("%s did not come within %v", shmerr.PEs(missing), timeout)
-			if err.Error() != shmerr.ErrTimeout.Error() {
+			if err.Error() != shmerr.ErrTimeout.Error() { // it names processes that sent nothing
 				cause += ", " + err.Error()
 			}
-			if away != nil {
-				cause += ", and " + away.Error()
+			if lastFailure != nil {
+				cause += ", and " + lastFailure.Error()
 			}
 			return passError("hand out", object, shmerr.Causef(shmerr.ErrTimeout, "%s", cause),
 				"find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT")
@@ -126,11 +126,11 @@ func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, 
 // dial connects to the PE that has the memory file.
 func dial(from Source, uid uint32, deadline time.Time) (*fdpass.Conn, error) {
 	c, err := fdpass.Dial(from.Name, uid, deadline)
-	var stranger fdpass.Rejected
+	var rejected fdpass.Rejected
 	switch object := fmt.Sprintf("PE %d at @%s for the symmetric heap", from.Owner, from.Name); {
 	case err == nil:
 		return c, nil
-	case errors.As(err, &stranger):
+	case errors.As(err, &rejected):
 		return nil, passError("trust", object, err, "start all PEs as one user")
 	case errors.Is(err, shmerr.ErrTimeout):
 		return nil, passError("connect to", object, err, late)
@@ -176,7 +176,7 @@ func (s *Segment) checkFile(announced uint64) error {
 	return nil
 }
 
-// passError returns the error of a segment's descriptor that cannot be passed on.
+// passError returns the error of the operation op on object, while a memory file is passed on.
 func passError(op, object string, cause error, remedy string) error {
 	return &shmerr.Error{Op: op, Object: object, Cause: cause, Remedy: remedy}
 }

@@ -17,10 +17,10 @@ import (
 type Plan struct {
 	Internal uint64 // the library's own area of each PE, a multiple of the page
 	Heap     uint64 // the user heap of each PE, a multiple of the page
-	Align    uint64 // every user heap begins at a multiple of it, in memory and in the file
+	Align    uint64 // every user heap begins at a multiple of Align, in memory and in the file
 	PEs      int    // on this node
-	// Sparse is the size of the part of the internal area, at its beginning, that holds the
-	// program's statics. Commit does not count it: the statics exist anyway, and an array that the
+	// Sparse is the size of the first part of the internal area, which contains the program's
+	// statics. Commit does not count this part: the statics exist anyway, and an array that the
 	// program does not touch takes no memory.
 	Sparse uint64
 }
@@ -29,7 +29,7 @@ const (
 	// Page is the unit of sizes. A kernel with larger pages rounds them up further.
 	Page = 4096
 
-	// HugePage is the size of a huge page, where Page is that of a small one.
+	// HugePage is the size of a huge page of x86-64, and of aarch64 with pages of 4 KiB.
 	HugePage = 2 << 20
 
 	minAlign = HugePage

@@ -15,7 +15,7 @@ type Segment struct {
 	fd        int
 	base      unsafe.Pointer
 	machine   machine
-	committed uint64 // bytes of each user heap, see Commit
+	committed uint64 // bytes of each user heap that Commit has promised
 }
 
 // mfdNoExecSeal is MFD_NOEXEC_SEAL, of Linux 6.3: without it such a kernel
@@ -27,7 +27,7 @@ func Create(p Plan) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	// A file that exceeds this limit raises SIGXFSZ rather than an error.
+	// A file that would exceed this limit raises SIGXFSZ, which ends the process.
 	if limit, ok := softLimit(unix.RLIMIT_FSIZE); ok && p.Total() > limit {
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need a memory file of %s and RLIMIT_FSIZE is %s", amount(p.Total()), amount(limit)),
 			"raise the limit with ulimit -f, or "+lowerSize)
@@ -63,29 +63,30 @@ func (s *Segment) Map() error {
 	p := s.plan
 	// Reserve more than is needed, map at an aligned address within that, and release the rest.
 	space := p.Total() + p.Align
-	room, err := unix.MmapPtr(-1, 0, nil, uintptr(space), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	reserved, err := unix.MmapPtr(-1, 0, nil, uintptr(space), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return s.mapError(err)
 	}
-	before := -uint64(uintptr(room)) & (p.Align - 1)
-	base := unsafe.Add(room, before)
+	before := -uint64(uintptr(reserved)) & (p.Align - 1) // bytes up to the next multiple of Align
+	base := unsafe.Add(reserved, before)
 	if _, err := unix.MmapPtr(s.fd, 0, base, uintptr(p.Total()), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_SHARED|unix.MAP_NORESERVE|unix.MAP_FIXED); err != nil {
-		return errors.Join(s.mapError(err), unmap(room, space))
+		return errors.Join(s.mapError(err), unmap(reserved, space))
 	}
 	s.base = base
 	s.adviseHugePages()
-	return errors.Join(unmap(room, before), unmap(unsafe.Add(base, p.Total()), p.Align-before))
+	return errors.Join(unmap(reserved, before), unmap(unsafe.Add(base, p.Total()), p.Align-before))
 }
 
 // adviseHugePages lets the kernel back user heaps with huge pages, where its setting shmem_enabled
 // is advise or more. The internal areas, of which most is never touched, keep small pages: a huge
-// page takes its 2 MiB with the first byte. Without that setting the kernel ignores the advice, and
-// without huge pages it refuses it; both leave small pages.
+// page takes 2 MiB of memory with the first byte that is touched. Without that setting the kernel
+// ignores the advice, and without huge pages it refuses the advice; in both cases the pages stay
+// small.
 func (s *Segment) adviseHugePages() {
-	whole := s.plan.Heap / HugePage * HugePage
-	for rank := 0; rank < s.plan.PEs && whole > 0; rank++ {
-		_ = unix.Madvise(unsafe.Slice((*byte)(s.Heap(rank)), whole), unix.MADV_HUGEPAGE)
+	n := s.plan.Heap / HugePage * HugePage // whole huge pages
+	for rank := 0; rank < s.plan.PEs && n > 0; rank++ {
+		_ = unix.Madvise(unsafe.Slice((*byte)(s.Heap(rank)), n), unix.MADV_HUGEPAGE)
 	}
 }
 
@@ -140,8 +141,9 @@ func (s *Segment) Place(rank int) (fd int, at uint64) {
 	return s.fd, uint64(rank)*s.plan.PartSize() + s.plan.HeapOffset()
 }
 
-// Empty returns the memory of a PE's user heap to the kernel; no PE may use that heap any more. It
-// is for a file that outlives Close: the program's statics stay mapped in the sparse parts.
+// Empty returns the memory of a PE's user heap to the kernel; no PE may use that heap any more.
+// Without Empty the memory would stay allocated as long as the file, which outlives Close where the
+// program's statics stay mapped in the sparse parts.
 func (s *Segment) Empty(rank int) error {
 	_, at := s.Place(rank)
 	err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(s.plan.Heap))

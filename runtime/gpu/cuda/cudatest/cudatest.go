@@ -33,8 +33,8 @@ const (
 
 var mu sync.Mutex // one build at a time
 
-// Build compiles both libraries and returns their folder. Each define leaves functions
-// out of them; the files in testdata say which defines there are.
+// Build compiles both libraries and returns their folder. Each define leaves functions out of the
+// libraries; the files in testdata say which defines there are.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
 	mu.Lock()
@@ -43,12 +43,12 @@ func Build(t testing.TB, defines ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, err := need.Sources(code)
+	inputs, err := need.Sources(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of = append(of, strings.Join(slices.Concat(defines, flags), " ")...)
-	return need.Made(t, "cuda", of, func(dir string) { compile(t, dir, code, defines) })
+	inputs = append(inputs, strings.Join(slices.Concat(defines, flags), " ")...)
+	return need.Made(t, "cuda", inputs, func(dir string) { compile(t, dir, code, defines) })
 }
 
 var flags = []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
@@ -92,11 +92,11 @@ type Holder struct {
 // NewHolder returns a Holder that blocks nothing yet.
 func NewHolder(t testing.TB) *Holder { return &Holder{t, t.TempDir()} }
 
-// Hold makes the next call of a function block in a process until Release. Only one
-// function of a process is held at a time.
+// Hold makes calls of a function block in a process until Release. Only one function of a process
+// blocks at a time.
 func (h *Holder) Hold(process int, function string) {
 	h.t.Helper()
-	// By a rename: a call that reads half of the name would not block.
+	// The file appears by a rename: a call that read half of the name would not block.
 	file := filepath.Join(h.Dir, strconv.Itoa(process))
 	if err := errors.Join(os.WriteFile(file+".new", []byte(function), 0o600), os.Rename(file+".new", file)); err != nil {
 		h.t.Fatal(err)
@@ -166,8 +166,8 @@ var releases = map[string]string{
 }
 
 // Check fails the test if an object was made and not released, or released and not made. It counts
-// the calls that made one successfully, and all calls that release one: in the fake libraries these
-// release even when they return an error.
+// the calls that made an object successfully, and all calls that release one: in the fake libraries
+// these release the object even when they return an error.
 func (l *Log) Check() {
 	l.t.Helper()
 	open := map[string]int{}

@@ -5,7 +5,7 @@
 #include "driver.h"
 #include "stream.h"
 
-/* 0, or why a stream cannot have n bytes to copy or to fill. */
+/* Returns 0, or the error of a copy or a fill (from is NULL) of n bytes on a stream. */
 static int may_move(const void *to, const void *from, size_t n, void *stream)
 {
     bool crosses = fake_crosses(to, n) || (from != NULL && fake_crosses(from, n));
@@ -41,6 +41,7 @@ static int move_row(void *to, const void *from, size_t n, void *stream)
                       stream);
 }
 
+/* 28 KiB: SHMEMI_CUDA_FEW_ROWS, as measured on an H200. */
 bool fake_waits_for_slice(const struct work *w)
 {
     char *base;
@@ -80,8 +81,8 @@ struct manner {
     unsigned flags;
 };
 
-/* A batch has no order of its own: the fake makes its copies from the last to the first.
- * unbatched=1 refuses it. */
+/* A batch has no order of its own, so the fake makes its copies from the last to the first: a test
+ * notices a batch whose order matters. unbatched=1 refuses a batch. */
 int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t *n, size_t count,
                           const struct manner *manner, const size_t *first, size_t manners,
                           void *stream)
@@ -99,9 +100,9 @@ int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t
     return 0;
 }
 
-/* CUDA_MEMCPY2D: it takes only rows between addresses that show their kind, and within one
- * registration on each side. parts=1 refuses rows that do not lie behind each other, as a driver
- * does whose memory between them is not mapped. */
+/* CUDA_MEMCPY2D. The fake copies only rows at unified addresses (type 4), and within one
+ * registration on each side. parts=1 refuses rows with gaps between them, as a driver does if the
+ * memory in the gaps is not mapped. */
 struct side {
     size_t x, y;
     int type;
@@ -117,9 +118,9 @@ struct rows {
 
 static bool is_plain(const struct side *s, size_t width)
 {
-    bool behind = s->pitch == width || !fake_setting("parts", 0);
+    bool gaps_allowed = s->pitch == width || !fake_setting("parts", 0);
     return s->x == 0 && s->y == 0 && s->type == 4 && s->pitch >= width && s->pitch < 1u << 31 &&
-           behind;
+           gaps_allowed;
 }
 
 int cuMemcpy2DAsync_v2(const struct rows *r, void *stream)

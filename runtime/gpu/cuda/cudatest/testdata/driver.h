@@ -1,6 +1,6 @@
 /*
- * driver.h: the shared part of the fake driver. All of it is behind fake_lock, but for the stack of
- * contexts, which each thread has its own of.
+ * driver.h: the shared part of the fake driver. fake_lock guards all of its state, except for the
+ * stack of contexts, of which each thread has its own.
  */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
@@ -36,31 +36,32 @@ enum { BLOCKS = 256 };
 extern struct block fake_blocks[BLOCKS];
 extern pthread_mutex_t fake_lock;
 
-/* 0, or the error of a call that needs a current context and has none, or whose context a reset has
- * ended. */
+/* Returns 0, or the error of a call that needs a current context: the calling thread has none, or a
+ * reset has ended it. */
 int fake_needs_context(void);
 
-/* The same for a call that may wait for the GPU, which the driver refuses while another thread
- * captures a graph (others_capture=1), but not to a relaxed thread. */
+/* Like fake_needs_context, for a call that may wait for the GPU. While another thread captures a
+ * graph (others_capture=1), the driver refuses such a call, unless the calling thread is in the
+ * relaxed capture mode. */
 int fake_may_wait(void);
 
 /* The current context of the calling thread, or NULL. */
 void *fake_context(void);
 
-/* Whether a context is one that the program shares with the library, and not made by
- * cuCtxCreate. NULL, of the default stream, is. */
+/* Reports whether a context is a primary one, which the program shares with the library, and not
+ * made by cuCtxCreate. NULL, the context of the default stream, counts as primary. */
 bool fake_is_primary(const void *context);
 
-/* How many contexts cuCtxCreate has made, each of which holds memory. */
+/* Returns how many contexts of cuCtxCreate exist. Each occupies FAKE_CONTEXT_BYTES of the GPU. */
 int fake_contexts(void);
 enum { FAKE_CONTEXT_BYTES = 260 << 20 };
 
-/* Whether the program loads a kernel beside one that runs: nothing that is of a primary
- * context is carried out. See fake.h. */
+/* Reports whether the program is loading a kernel beside one that runs (FAKE_CUDA_HOLD in fake.h):
+ * meanwhile no work of a primary context is carried out. */
 bool fake_loads(void);
 
-/* Whether an address is in memory that belongs to a primary context: of cuMemAlloc and
- * cuMemAllocManaged, and not mapped or pinned memory. */
+/* Reports whether an address is in memory that belongs to a primary context: memory of cuMemAlloc
+ * and cuMemAllocManaged, and not mapped or pinned memory. */
 bool fake_of_primary(const void *address);
 
 /* Where a copy finds what is at an address: elsewhere for memory of cuMemAlloc that is apart. */
@@ -79,20 +80,22 @@ int fake_release(struct block *b);
 char *fake_map(size_t n, int fd, int flags, void *at);
 unsigned long fake_next_id(void);
 
-/* A file that memory of the GPU is in. */
+/* Makes a file of n bytes for memory of the GPU, and returns its descriptor. */
 int fake_memory(size_t n);
 
-/* The descriptor and the place in it of n bytes of mapped memory, or -1. */
+/* Returns the descriptor of the file with n bytes of mapped memory, and their offset in it; or
+ * -1. */
 int fake_mapped_file(const char *at, size_t n, size_t *offset);
 
-/* Whether an address is in memory of vmm.c: its mapping. */
+/* Reports whether an address is in memory that vmm.c has mapped, and sets the start, the size and
+ * the id of the mapping. */
 bool fake_mapped_range(const char *at, char **base, size_t *n, unsigned long *id);
 
-/* Whether n bytes begin in registered memory and end behind it, which the driver
- * refuses of copies and fills. */
+/* Reports whether n bytes begin in registered memory and end beyond it: the driver refuses to copy
+ * or fill such bytes. */
 bool fake_crosses(const char *at, size_t n);
 
-/* Gives up all that is left when the last context goes. */
+/* Free all that is left when the last context is released. */
 void fake_drop_vmm(void);
 void fake_drop_streams(void);
 
@@ -104,12 +107,13 @@ void fake_drop_streams(void);
         value_;                                                                                    \
     })
 
-/* BEGIN comes before a call that a test may make fail, and END after it. */
+/* BEGIN begins a call that makes or uses an object: it logs the call, and returns from the function
+ * if the result, or the test, is an error. END ends a call that releases an object. */
 #define BEGIN(result)                                                                              \
     int code = fake_note(__func__, result);                                                        \
     if (code != 0)                                                                                 \
     return code
-/* A release does its work whatever the test wishes. */
+/* A release does its work even if the test makes the call return an error. */
 #define END(result)                                                                                \
     int done = result;                                                                             \
     return fake_note(__func__, done)

@@ -19,12 +19,12 @@
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
-static int contexts[8];
+static int contexts[8];              /* how often the primary context of each GPU is retained */
 static bool was_reset[8];            /* and has not been retained since: no call works in it */
 static unsigned long long births[8]; /* of the primary contexts: the result of cuCtxGetId */
 static unsigned long long own_births[8][4], last_birth;
-static bool own[8][4]; /* of cuCtxCreate, which are alive */
-static __thread void *stack[8];
+static bool own[8][4]; /* the contexts of cuCtxCreate that exist, up to four for each GPU */
+static __thread void *stack[8]; /* the current context of the thread is the last of `depth` */
 static __thread int depth;
 
 static bool is_alive(const void *context);
@@ -72,18 +72,19 @@ bool fake_is_primary(const void *context)
 bool fake_loads(void)
 {
     static bool loads;
-    static long looked; /* ms: a look is a system call, and every step asks */
+    static long
+        checked; /* ms: the file is checked once in 1 ms, because each step of a stream asks */
     const char *folder = getenv("FAKE_CUDA_HOLD");
     if (folder == NULL)
         return false;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     long now = t.tv_sec * 1000 + t.tv_nsec / 1000000;
-    if (now != looked) {
+    if (now != checked) {
         char file[4096];
         snprintf(file, sizeof file, "%s/%d.loads", folder, (int)getpid());
         loads = access(file, F_OK) == 0;
-        looked = now;
+        checked = now;
     }
     return loads;
 }
@@ -207,7 +208,8 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     return 0;
 }
 
-/* Its memory that is still allocated goes with the context, as in the real driver. */
+/* Releases the primary context of a GPU once. With the last release it frees all memory of the
+ * context, as the real driver does. */
 static int drop_context(int device)
 {
     if (contexts[device] == 0)
@@ -229,10 +231,11 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 }
 
 /*
- * As cudaDeviceReset does it, even while callers hold the context; they hold it still. It can be
- * made current, and no call works in it until it is retained once more, when it is made anew under
- * the same handle. Objects without a context, memory of cuMemCreate and its mappings, stay. A
- * stream of before then ends the process, and an event is refused (H100, driver 580.159).
+ * Resets the primary context as cudaDeviceReset does, even while callers retain it; they still do
+ * afterwards. The context can be made current, but no call works in it until it is retained once
+ * more, which makes a new context with the same handle. Objects without a context, memory of
+ * cuMemCreate and its mappings, stay. A call with a stream of the old context then ends the
+ * process, and one with an event is refused (H100, driver 580.159).
  */
 static int reset(int device)
 {
@@ -259,7 +262,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 }
 
 #ifndef NO_LATE
-/* It is asked before each call, and is in no log. */
+/* The library calls this before each other call, so the log leaves it out. */
 int cuCtxGetId(void *context, unsigned long long *id)
 {
     if (fake_has_ended())
@@ -272,7 +275,7 @@ int cuCtxGetId(void *context, unsigned long long *id)
 }
 #endif
 
-/* The new context becomes that of the thread. */
+/* The new context becomes the current one of the thread. */
 int cuCtxCreate_v2(void **context, unsigned flags, int device)
 {
     int k = 0;
@@ -339,9 +342,9 @@ int cuCtxPopCurrent_v2(void **context)
     END(ok ? 0 : INVALID_CONTEXT);
 }
 
-/* It fails only for an unknown mode, and is in no log. */
 static __thread int capture_mode;
 
+/* It fails only for an unknown mode; the log leaves it out. */
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
     if (*mode < 0 || *mode > RELAXED)
@@ -367,7 +370,7 @@ int cuCtxGetCurrent(void **context)
 
 int cuCtxGetDevice(int *device)
 {
-    /* Also of one that a reset has ended: a job may begin after it. */
+    /* This works for a context that a reset has ended, too: a job may begin after a reset. */
     BEGIN(depth == 0 ? INVALID_CONTEXT : 0);
     *device = device_of(stack[depth - 1]);
     return 0;

@@ -1,7 +1,7 @@
 /*
- * libgdrapi.c: GDRCopy for tests, on the memory of the fake driver beside it. Its mappings begin a
- * page before the requested address, as those of the kernel module may, and gdr_get_info says so.
- * NO_INFO leaves that function out.
+ * libgdrapi.c: GDRCopy for tests, on the memory of the fake driver in this folder. Its mappings
+ * begin a page before the requested address, as those of the kernel module may, and gdr_get_info
+ * says so. A build with NO_INFO lacks gdr_get_info.
  */
 #define _GNU_SOURCE
 #include "fake.h"

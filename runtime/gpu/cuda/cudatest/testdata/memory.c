@@ -82,7 +82,7 @@ void fake_reset_memory(const void *context)
 {
     for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
         if (b->kind != FREE && b->context == context)
-            fake_release(b); /* of registered memory only the driver's part */
+            fake_release(b); /* registered memory itself stays mapped for the CPU */
 }
 
 int fake_memory(size_t n)
@@ -105,7 +105,8 @@ bool fake_crosses(const char *at, size_t n)
     return crosses;
 }
 
-/* Gives shared memory a second address, as a GPU may have another one. */
+/* Maps shared memory once more and returns the second address, as a GPU may have another address
+ * for it than the CPU. */
 static char *alias(char *p, size_t n)
 {
     char *q = mremap(p, 0, n, MREMAP_MAYMOVE);
@@ -122,7 +123,7 @@ int cuMemHostAlloc(void **host, size_t n, unsigned flags)
     struct block *b = fake_add(HOST);
     b->size = b->mapped = n;
     b->map[0] = b->host = fake_map(n, -1, MAP_SHARED | MAP_ANONYMOUS, NULL);
-    /* Whole programs count on one address for both, as with every GPU of today. */
+    /* Whole programs (works=1) need one address for both, as every GPU of today has. */
     if (fake_setting("works", 0) != 0)
         b->device = b->host;
     else
@@ -145,7 +146,7 @@ int cuMemHostRegister_v2(void *host, size_t n, unsigned flags)
     struct block *b = fake_add(REGISTERED);
     b->size = b->mapped = n;
     b->host = host;
-    /* The address is that of the CPU unless the GPU has no such way. */
+    /* With attribute91=1 the GPU sees registered memory at the CPU's address. */
     if (fake_setting("attribute91", 1) == 1)
         b->device = host;
     else
@@ -194,10 +195,10 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 }
 
 #ifndef NO_ALLOC
-/* Memory of the GPU is a file from a multiple of PAGE on, so that it can be exported there. An
- * allocation begins a little before, but for blocks of LARGE and more, as in the real driver.
- * memory=N is the GPU's memory. With apart=1 no load or store of the CPU reaches it, as with a real
- * GPU: only copies do. Emulated kernels could not use it then. */
+/* Memory of the GPU is a file that begins at a multiple of PAGE, where it can be exported. As in
+ * the real driver, an allocation of less than LARGE begins a little before (MISALIGNED). memory=N
+ * is the size of the GPU's memory. With apart=1 no load or store of the CPU reaches the memory, as
+ * with a real GPU: only copies do, and emulated kernels cannot use it. */
 
 int cuMemAlloc_v2(uint64_t *device, size_t n)
 {
@@ -213,7 +214,7 @@ int cuMemAlloc_v2(uint64_t *device, size_t n)
     b->fd = fake_memory(whole);
     fake_map(whole, b->fd, MAP_SHARED | MAP_FIXED, start);
     b->device = n < LARGE ? start - MISALIGNED : start;
-    /* Only a part of large blocks, so that tests do not need as much memory. */
+    /* Large blocks are made dirty only at their start, so that tests need less memory. */
     memset(b->device, 0xaa, n < LARGE ? n : 4096);
     if (fake_setting("apart", 0) != 0) {
         b->map[1] = fake_map(b->mapped, -1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NULL);
@@ -329,7 +330,8 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
     return 0;
 }
 
-/* Of the whole allocation; sync_mapped=0: not of one that was mapped to an address. */
+/* Sets the only attribute that the library sets, synchronous copies (6), for the allocation at an
+ * address. With sync_mapped=0 the driver refuses it for memory of cuMemMap. */
 int cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
 {
     char *base = NULL;

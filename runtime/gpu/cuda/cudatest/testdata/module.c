@@ -1,10 +1,9 @@
 /*
- * module.c: device code for tests. It is text: "kernel NAME" and "global NAME",
- * a line each. A global has 64 bytes; "global NAME BYTES INT..." has that many, which
- * begin with those ints, and lies in memory of the GPU. Two kernels do something: store64 stores
- * its second parameter where the first points to, and store_pair has both in
- * one. The one PTX that is taken is that of package amo, whose two kernels are
- * known.
+ * module.c: device code for tests. It is text, with a line "kernel NAME" or "global NAME" for each
+ * kernel and variable. A global has 64 bytes. One of a line "global NAME BYTES INT..." has BYTES
+ * bytes, which begin with those ints. Two kernels do something: store64 stores its second parameter
+ * where the first points to, and store_pair has both values in one parameter. The only PTX whose
+ * kernels can be launched is that of package amo.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -29,8 +28,8 @@ static struct module *module_of(void *name)
     return m >= modules && m < modules + MODULES && m->text != NULL ? m : NULL;
 }
 
-/* The error of a name that is no module. One that a reset has ended ends the process: the driver's
- * behaviour with it is not known. */
+/* Returns the error of a call with a handle of no module. A module that a reset has ended ends the
+ * process, because the real driver's behaviour is not known. */
 static int no_module(void *name)
 {
     struct module *m = name;
@@ -39,7 +38,8 @@ static int no_module(void *name)
     return INVALID_VALUE;
 }
 
-/* Its text stays: kernels are named by places in it. */
+/* Ends the modules of a context. Their texts are not freed, because a kernel's handle is its place
+ * in the text. */
 void fake_reset_modules(const void *context)
 {
     for (struct module *m = modules; m < modules + MODULES; m++)
@@ -52,7 +52,7 @@ static bool is_ptx(const char *text)
     return strstr(text, "\n.version ") != NULL;
 }
 
-/* The line "KIND NAME" of a module, or ".entry NAME(" of PTX. */
+/* Returns the line "KIND NAME" of a module's text, or ".entry NAME(" of PTX; or NULL. */
 static char *line_of(struct module *m, const char *kind, const char *name)
 {
     char wanted[128];
@@ -94,7 +94,8 @@ static int unload(void *name)
     return 0;
 }
 
-/* The memory of a "global NAME BYTES INT..." line, whose numbers begin at text. */
+/* Returns the memory of a "global NAME BYTES INT..." line, whose numbers begin at text, and its
+ * size in *n. The first call for a line allocates it. */
 static char *sized_global(struct module *m, const char *line, const char *text, size_t *n)
 {
     char *end;
@@ -160,7 +161,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     return 0;
 }
 
-/* Whether a kernel is of a module that was loaded in this context. */
+/* Reports whether a kernel belongs to a module that was loaded in this context. */
 static bool is_of(const char *function, const void *context)
 {
     for (struct module *m = modules; m < modules + MODULES; m++)
@@ -198,8 +199,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 }
 
 #ifndef NO_LATE
-/* loading=1 makes a driver that loads kernels with their module; 2: when they are
- * launched first. */
+/* loading=1: the driver loads kernels with their module; 2: at their first launch. */
 int cuModuleGetLoadingMode(int *mode)
 {
     BEGIN(0);

@@ -1,7 +1,7 @@
 /*
- * stream.c: streams, events, and their work. Nothing is done before a caller waits or asks, and
- * each question gets one piece of work done, so that code that does not wait is found out. With
- * works=1 a thread does the work by itself, for whole programs.
+ * stream.c: streams, events, and their work. No work is done before a caller waits for it or
+ * queries its state, and each query does one piece of work, so that a test fails if code uses a
+ * result without a wait. With works=1 a thread does the work by itself, for whole programs.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -19,11 +19,12 @@ static struct stream {
 static struct event {
     bool open, dead;
     void *context;             /* that it was made in */
-    unsigned long marked, met; /* counts of records */
-    struct stream *stream;
+    unsigned long marked, met; /* how many records were queued, and which one was reached last */
+    struct stream *stream;     /* of the last record */
 } events[EVENTS];
 
-/* The error of a name that is no stream. One that a reset has ended ends the process. */
+/* Returns the error of a call with a handle of no stream. A stream that a reset has ended ends the
+ * process, as with the real driver. */
 static int no_stream(const void *name)
 {
     const struct stream *s = name;
@@ -38,7 +39,7 @@ static int no_event(const void *name)
     return e >= events && e < events + EVENTS && e->dead ? CONTEXT_IS_DESTROYED : INVALID_VALUE;
 }
 
-/* A program's handle is not NULL, but for the default stream. */
+/* Returns the handle of a stream: NULL for the default stream. */
 static void *name_of(struct stream *s)
 {
     return s == streams ? NULL : s;
@@ -64,7 +65,7 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
                         : (word & value) != 0;
 }
 
-/* amo.ptx in C: numbers of enum shmemi_amo. */
+/* The kernels of runtime/gpu/amo/amo.ptx in C. op is a number of enum shmemi_amo. */
 #define APPLY(T)                                                                                   \
     static uint64_t apply_##T(T *at, unsigned op, T operand, T compare)                            \
     {                                                                                              \
@@ -97,15 +98,15 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
 APPLY(uint32_t)
 APPLY(uint64_t)
 
-/* Whether work has to wait until the program has loaded its kernel. The fake gives no slice before
- * that. */
+/* Reports whether work has to wait until the program has loaded its kernel (fake_loads). Work that
+ * needs a time slice of the GPU (fake_waits_for_slice) waits until then, too. */
 static bool stands(const struct stream *s, const struct work *w)
 {
     return fake_loads() && (fake_is_primary(s->context) || fake_of_primary(w->to) ||
                             fake_of_primary(w->from) || fake_waits_for_slice(w));
 }
 
-/* Does one piece of work; false where the stream has none or has to wait. */
+/* Does one piece of the stream's work. Returns false if the stream has none or has to wait. */
 static bool step(struct stream *s)
 {
     if (s->head == s->tail)
@@ -132,7 +133,7 @@ static bool step(struct stream *s)
         break;
     case ATOMIC:
         if (w->claim != NULL && *w->claim != w->free)
-            break; /* another stream has done it */
+            break; /* another stream has done this operation (gpu.Atomic.Claim) */
         if (w->claim != NULL)
             *w->claim += 2;
         *w->fetched = (w->until & 255) == 4
@@ -289,8 +290,8 @@ int cuStreamDestroy_v2(void *stream)
     END(fake_needs_context() ?: LOCKED(end_stream(stream)));
 }
 
-/* Works until the stream has nothing to do; *word, where there is one, ends it earlier, when it has
- * reached until. */
+/* Does the stream's work until none is left or, if word is not NULL, until *word is at least
+ * `until`. */
 static void drain(struct stream *s, unsigned long *word, unsigned long until)
 {
     pthread_mutex_lock(&fake_lock);
@@ -310,7 +311,7 @@ int cuStreamSynchronize(void *stream)
     if (result == 0 && s == NULL)
         result = no_stream(stream);
     if (result == 0)
-        drain(s, NULL, 0); /* before it fails, too: the memory that it copies may be freed then */
+        drain(s, NULL, 0); /* also if the test makes the call fail: the caller then frees memory */
     END(result);
 }
 
@@ -433,7 +434,7 @@ struct step {
     uint64_t alias, rest;
 };
 
-/* The same, as an atomic operation: of CUDA 13.1, and of GPUs with attribute 148. */
+/* The same as an atomic operation, which CUDA 13.1 has for GPUs with attribute 148. */
 enum { CHANGES = 8, BITS_32 = 14, BITS_64 = 22 };
 struct change {
     unsigned operation, flags;
@@ -451,7 +452,7 @@ static bool may_change(const struct change *c)
 static int change(const struct change *c, void *stream)
 {
     static uint64_t nowhere;
-    unsigned op = c->what == 0 ? 2 : c->what == 5 ? 3 : 4; /* as amo.ptx has them */
+    unsigned op = c->what == 0 ? 2 : c->what == 5 ? 3 : 4; /* add, and, or of enum shmemi_amo */
     return fake_later((struct work){.what = ATOMIC,
                                     .to = (void *)c->at,
                                     .value = c->value,

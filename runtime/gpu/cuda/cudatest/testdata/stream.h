@@ -1,5 +1,5 @@
 /*
- * stream.h: how the parts of the fake driver give work to a stream.
+ * stream.h: the functions by which the parts of the fake driver queue work at a stream.
  */
 #ifndef FAKE_STREAM_H
 #define FAKE_STREAM_H
@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A piece of work of a stream. MARK records an event, AFTER waits for one, and WATCH waits for a
+ * word. */
 struct work {
     enum { MOVE, FILL, STORE, STORE32, WATCH, MARK, AFTER, ATOMIC } what;
     bool rows; /* of MOVE: one row of several, which copy engines make */
@@ -15,25 +17,26 @@ struct work {
     const char *from;
     size_t n;
     uint64_t value;
-    unsigned until; /* of ATOMIC: 4 or 8 bytes, and the operation from bit 8 on */
+    unsigned until; /* of WATCH: the condition; of ATOMIC: 4 or 8 bytes, from bit 8 the operation */
     uint64_t compare;
     uint64_t *fetched, *claim;
-    uint64_t free; /* the value of claim until a stream has done it */
+    uint64_t free; /* the value of *claim until a stream has done the operation */
     void *event;
 };
 
-/* 0, or why the caller cannot give a stream work. */
+/* Returns 0, or the error of a call that queues work at a stream. */
 int fake_may_work(void *stream);
 
-/* The context of a stream; of the default stream the current one. */
+/* Returns the context of a stream; of the default stream the current context. */
 void *fake_stream_context(void *stream);
 
-/* Whether the engine that runs kernels makes a copy, in time slices, for which another context than
- * the program's waits 2.4 ms (H200): a small one into mapped memory that is not one of rows, also
- * in a batch that asks for copy engines. With MPS (attribute133=1) there are no slices. */
+/* Reports whether the engine that runs kernels makes the copy w, so that a context other than the
+ * program's waits up to 2.4 ms for a time slice (H200). It makes small copies from main memory into
+ * mapped memory, except rows, also in a batch that asks for copy engines. With MPS (attribute133=1)
+ * there are no time slices. */
 bool fake_waits_for_slice(const struct work *w);
 
-/* Appends to a stream. Returns 0. */
+/* Appends work to a stream. Returns 0. */
 int fake_later(struct work w, void *stream);
 
 #endif

@@ -2,11 +2,12 @@
  * vmm.c: CUDA's virtual memory management (VMM), and its IPC, by which memory of other processes
  * is mapped.
  *
- * A chunk is a file without a name, a range is mapped with no rights, and chunks mapped in it get
- * rights by cuMemSetAccess: a caller that forgets it gets a fault. foreign=CODE makes
- * cuMemSetAccess fail for the memory of others, as where there is no way between two GPUs;
- * import=CODE and ipc=CODE refuse all of it earlier. memory=N is the GPU's memory. A chunk has one
- * name, which counts how often it was given out.
+ * A chunk is a file without a name. A reserved range is mapped without rights, and a chunk mapped
+ * in it gets rights by cuMemSetAccess: a caller that forgets the call gets a fault. foreign=CODE
+ * makes cuMemSetAccess fail for memory of other processes, as if there were no path between two
+ * GPUs; import=CODE makes the import of such memory fail, and ipc=CODE the making of an IPC handle.
+ * memory=N is the size of the GPU's memory. A chunk has one handle, and counts the calls that have
+ * returned it and were not followed by a release.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -17,7 +18,7 @@ enum { GRANULE = 2 << 20, TABLE = 256 };
 
 static struct chunk {
     bool foreign;
-    int names; /* 0: the entry is free */
+    int names; /* uses of the handle; 0: the entry is free */
     int fd;
     int handles; /* CUmemAllocationProp.requestedHandleTypes */
     size_t n;
@@ -32,7 +33,7 @@ static struct range {
 static struct mapping {
     char *at;
     size_t n;
-    int fd; /* its own, as a chunk lives as long as it is mapped */
+    int fd; /* of the mapping itself: the chunk's memory lives as long as it is mapped */
     int handles;
     bool foreign, allowed;
     unsigned long id;
@@ -55,7 +56,7 @@ struct ipc {
     char rest[48];
 };
 
-/* Maps n bytes of addresses that nothing can access. */
+/* Maps n bytes of addresses without rights, so that an access is a fault. */
 static void *reserved(void *at, size_t n, int flags)
 {
     void *p = mmap(at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -64,7 +65,7 @@ static void *reserved(void *at, size_t n, int flags)
     return p;
 }
 
-/* Reports whether the properties of memory to be made are valid, and as the library sets them. */
+/* Reports whether the properties of a new chunk are valid, and are those that the library sets. */
 static bool good(const struct wanted *w)
 {
     return w->type == 1 && (w->handles & ~1) == 0 && w->location == 1 && w->windows == NULL &&
@@ -115,7 +116,7 @@ static struct mapping *mapping_in(const char *at, size_t n)
     return NULL;
 }
 
-/* Frees a range of reserved addresses, if all of it is asked for and nothing is mapped in it. */
+/* Frees a range of reserved addresses, if at and n name all of it and nothing is mapped in it. */
 static int give_back(char *at, size_t n)
 {
     for (struct range *r = ranges; r < ranges + TABLE; r++)
@@ -137,7 +138,7 @@ static struct chunk *chunk_of(uint64_t name)
     return name > 0 && name <= TABLE && chunks[name - 1].names > 0 ? &chunks[name - 1] : NULL;
 }
 
-/* Puts a chunk into the table and returns its handle. id 0 is replaced by a new one. */
+/* Puts a chunk into the table and returns its handle. It replaces the id 0 by a new one. */
 static uint64_t keep_chunk(struct chunk c)
 {
     uint64_t i = 0;
@@ -152,8 +153,8 @@ static uint64_t keep_chunk(struct chunk c)
     return i + 1;
 }
 
-/* The mappings of this process on its GPU: own memory only, and once where there are several
- * addresses of it. */
+/* Returns how many bytes of the GPU this process has mapped: only memory that it has allocated, and
+ * memory with several addresses once. */
 static size_t in_use(void)
 {
     size_t n = 0;
@@ -204,7 +205,7 @@ int cuMemExportToShareableHandle(void *handle, uint64_t memory, int type, unsign
     return 0;
 }
 
-/* The real driver knows its own descriptors, too. */
+/* Reports whether a descriptor is one of this driver's. The real driver refuses others, too. */
 static bool ours(int fd)
 {
     char name[64], to[64] = "";
@@ -225,8 +226,8 @@ int cuMemImportFromShareableHandle(uint64_t *memory, void *handle, int type)
     return 0;
 }
 
-/* 0, or the driver's error if a chunk cannot be mapped there: only whole chunks, in a reserved
- * range, where nothing else is mapped. */
+/* Returns 0, or the driver's error if a chunk cannot be mapped at an address: only whole chunks
+ * can, in a reserved range, where nothing else is mapped. */
 static int may_map(char *at, size_t n, struct chunk *c)
 {
     bool inside = false;
@@ -236,7 +237,7 @@ static int may_map(char *at, size_t n, struct chunk *c)
     return fits && mapping_in(at, n) == NULL ? 0 : INVALID_VALUE;
 }
 
-/* Maps a chunk that nobody can access yet: cuMemSetAccess allows that. */
+/* Maps a chunk without rights, which cuMemSetAccess gives it. */
 static int map_chunk(char *at, size_t n, struct chunk *c)
 {
     struct mapping *m = mappings;
@@ -275,7 +276,8 @@ int cuMemUnmap(uint64_t at, size_t n)
     END(LOCKED(unmap_chunk((char *)at, n)));
 }
 
-/* The name of the chunk that is mapped at an address, once more, or a new one. */
+/* Returns the handle of the mapped chunk, and counts one more use of it. If all uses were released,
+ * the chunk gets a new handle. */
 static uint64_t name_of(struct mapping *m)
 {
     for (uint64_t i = 0; i < TABLE; i++)
@@ -290,7 +292,7 @@ static uint64_t name_of(struct mapping *m)
                                      .id = m->id});
 }
 
-/* Of cuMemMap's memory only, as the real one. */
+/* As the real driver, it has handles only for memory of cuMemMap. */
 int cuMemRetainAllocationHandle(uint64_t *memory, void *at)
 {
     BEGIN(LOCKED(mapping_in(at, 1)) == NULL ? INVALID_VALUE : 0);
@@ -358,7 +360,7 @@ void fake_drop_vmm(void)
             drop_chunk(c);
 }
 
-/* Only blocks that begin where their file does: large ones. */
+/* It has handles only for blocks that begin where their file does: large ones. */
 int cuIpcGetMemHandle(struct ipc *handle, uint64_t at)
 {
     pthread_mutex_lock(&fake_lock);
