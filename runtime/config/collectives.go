@@ -9,8 +9,8 @@ import (
 // their order.
 var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "chain", "wide", "packed", "apart"}
 
-// collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name, as bits; 0 for
-// auto.
+// collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name, as bits; 0 if the
+// only word is auto.
 func collectivesOf(words []string) Collectives {
 	var c Collectives
 	for _, w := range words {

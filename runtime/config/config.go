@@ -22,7 +22,7 @@ type Config struct {
 	Ranges    Ranges
 	Stats     Stats
 	Timeout   time.Duration // 0: never report
-	Preload   string        // read by nothing: libshmem_preload.so reads the variable itself
+	Preload   string        // not used here: libshmem_preload.so reads the variable itself
 	Trace     string        // with %h and %p as given; "": none
 
 	Heap          HeapKind
@@ -33,7 +33,7 @@ type Config struct {
 	DisableP2P   bool
 	GPUNet       GPUNet
 	GPUShare     GPUShare
-	ArchiveTeams int // for which kernels of NVIDIA's device archive have memory
+	ArchiveTeams int // number of teams for which kernels of NVIDIA's device archive have memory
 
 	Libfabric string
 	NICs      []string
@@ -77,7 +77,7 @@ type Config struct {
 type SessionConfig struct {
 	Address    string // HOST:PORT, as given; "": none
 	Secret     string // as given
-	SecretFile string // that has the secret
+	SecretFile string // the file with the secret
 }
 
 // LauncherConfig is shmemrun's message to its PEs.
@@ -86,8 +86,8 @@ type LauncherConfig struct {
 	PE      libshmem.PE
 	NPEs    int
 	Hosts   int    // hosts by ssh, or simulated ones; 0: neither
-	CPUs    string // the processors to which it has bound the PE, as 0-3,8; "": not bound
-	Helpers string // the processors to which it has bound no PE of the job
+	CPUs    string // the processors to which shmemrun has bound the PE, as 0-3,8; "": not bound
+	Helpers string // the processors to which shmemrun has bound no PE of the job
 	Bind    string // the value of --bind
 	Binding string // how PEs are bound, for the banner
 }
@@ -134,7 +134,7 @@ const (
 	StatsAll
 )
 
-// LogLevel is a level of messages; a larger one is finer.
+// LogLevel is a level of messages; a larger level has more detail.
 type LogLevel uint8
 
 // The levels.
@@ -268,11 +268,11 @@ const (
 	BindAuto Bind = iota
 	BindOff
 	BindProxy
-	BindPE // and the proxy
+	BindPE // the PE's thread and the proxy
 )
 
-// Bootstrap selects how PEs find each other: a value of SHMEM_BOOTSTRAP. runtime/job knows their
-// meanings.
+// Bootstrap selects how PEs find each other: a value of SHMEM_BOOTSTRAP. runtime/job/place has a
+// row for each value.
 type Bootstrap string
 
 // BootstrapAuto chooses by the environment of the process.

@@ -4,12 +4,12 @@
 // on unknown names, `shmem-info --env` and docs/reference/environment.md are all made from it. A
 // setting that is not implemented is not in the table.
 //
-// The package reads no environment by itself: libshmem.so collects the C environment at init,
-// because Go's own copy does not see variables that a program set after Go started, and hands it to
-// Parse. The Go commands use FromProcess.
+// The package reads no environment by itself: libshmem.so collects the C environment at init and
+// passes it to Parse, because Go's own copy lacks variables that a program sets after Go has
+// started. The Go commands use FromProcess.
 //
-// The text of a setting here documents its effect, which other packages have; this package knows no
-// host, heap or fabric. It prints nothing.
+// The text of a setting documents its effect, which is implemented in other packages; this package
+// knows no host, heap or fabric. It prints nothing.
 package config
 
 //go:generate go run ./gendoc -o ../../docs/reference/environment.md

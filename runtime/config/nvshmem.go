@@ -15,13 +15,13 @@ const NvshmemVersion = "3.8.0"
 // nvshmemPrefix begins the names of NVSHMEM's variables.
 const nvshmemPrefix = "NVSHMEM_"
 
-// A Theirs is a variable of NVSHMEM. One that is an alias of a setting has an effect in every
-// program. The others have an effect, and cause warnings, only in programs that use the names of
-// NVSHMEM.
+// A Theirs is a variable of NVSHMEM. A variable that is an alias of a setting has an effect in
+// every program. The others have an effect, and cause warnings, only in programs that use the names
+// of NVSHMEM.
 type Theirs struct {
 	Name string // with the prefix
-	Here string // the setting that it sets; "": none, it is accepted without effect
-	Text string // a description of its effect, or why it has none
+	Here string // the setting of this library that the variable sets; "": none
+	Text string // a description of the variable's effect, or why it has none
 
 	// convert converts the variable's value to one of the setting Here: "" leaves the setting as it
 	// is, and an error says why the value is ignored. nil: the variable is an alias of the setting,
@@ -180,7 +180,7 @@ var Nvshmem = []Theirs{
 	alias("VERSION", "SHMEM_VERSION"),
 }
 
-// none returns a variable that is accepted without effect, and why.
+// none returns a variable that is accepted without effect; why is the reason.
 func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, Text: why} }
 
 // alias returns a variable that is among the Aliases of the setting here.
@@ -210,8 +210,8 @@ type nvshmemSetting struct {
 }
 
 // nvshmemSettings returns the variables of NVSHMEM in env that set a setting, by the setting's
-// name, but for aliases. It warns of values that are ignored, and of names that NVSHMEM does not
-// have.
+// name, except aliases. It returns warnings of values that are ignored, and of names that NVSHMEM
+// does not have.
 func nvshmemSettings(env map[string]string) (map[string][]nvshmemSetting, []Warning) {
 	out := map[string][]nvshmemSetting{}
 	var warnings []Warning
@@ -224,7 +224,7 @@ func nvshmemSettings(env map[string]string) (map[string][]nvshmemSetting, []Warn
 			continue
 		}
 		here, err := t.convert(text)
-		if err != nil { // a value for another library does not end the job
+		if err != nil { // only a warning: the value may be meant for NVSHMEM, which accepts it
 			remedy := "unset it"
 			if t.Here != "" {
 				remedy = "set " + t.Here
@@ -252,9 +252,9 @@ func nvshmemSettings(env map[string]string) (map[string][]nvshmemSetting, []Warn
 	return out, warnings
 }
 
-// forOthers reports whether a name belongs to build files of NVSHMEM and its programs, for paths
-// and build options, or is read by the programs of NVSHMEM's own suites. These begin as settings
-// do; the other names of the suites begin with NVSHMEMTEST_.
+// forOthers reports whether a variable with the prefix NVSHMEM_ is no setting: build files of
+// NVSHMEM and its programs use it for a path or a build option, or the programs of NVSHMEM's own
+// test suites read it.
 func forOthers(name string) bool {
 	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION", "_INSTALL"} {
 		if strings.HasSuffix(name, end) {
@@ -269,7 +269,8 @@ func forOthers(name string) bool {
 	return name == nvshmemPrefix+"MACHINE_READABLE_OUTPUT"
 }
 
-// maxMemory has no setting that means the same: the heap of a program of OpenSHMEM has one size.
+// maxMemory is NVSHMEM's variable for the largest size to which a heap grows. No setting has the
+// same meaning, because the heap of an OpenSHMEM program has a fixed size.
 const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
 
 // parseGrowth parses the value of the variable maxMemory (NVSHMEM's limit of the heap), in bytes.
@@ -334,8 +335,9 @@ func roundToRange(setting string) func(string) (string, error) {
 	}
 }
 
-// maxTeams is the convert function of NVSHMEM_MAX_TEAMS. It returns an error for more teams than
-// there can be. This library has one more team that is always there than NVSHMEM before 3.8.
+// maxTeams is the convert function of NVSHMEM_MAX_TEAMS. It returns an error for more than 1,000
+// teams. It adds one team, because this library has one predefined team more than NVSHMEM before
+// 3.8.
 func maxTeams(value string) (string, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n > 1000 {

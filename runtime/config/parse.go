@@ -23,18 +23,16 @@ type Warning struct {
 // String returns the text of the warning.
 func (w Warning) String() string { return w.Text }
 
-// FromProcess parses the environment of this process as Go sees it. It is for
-// commands: inside a program that may call setenv, C's environment is the
-// true one.
+// FromProcess parses the environment of this process as Go sees it. It is for commands. In a
+// program that may call setenv, only C's environment is up to date, so that goes to Parse.
 func FromProcess() (*Config, []Warning, error) { return Parse(os.Environ()) }
 
-// Parse reads the settings from an environment of "NAME=value" entries. Where
-// a name occurs twice the first one counts, as in getenv. An empty value is
-// the same as none.
+// Parse reads the settings from an environment of "NAME=value" entries. If a name occurs twice, the
+// first entry counts, as in getenv. An empty value is the same as none.
 //
-// The Config is complete also when the error is not nil: a setting whose value
-// is not valid has its default. The error then joins one *shmerr.Error for
-// each such setting. Warnings are sorted by name, one for each.
+// The Config is complete also when the error is not nil: a setting whose value is not valid has its
+// default. The error then joins one *shmerr.Error for each such setting. Warnings are sorted by
+// name.
 func Parse(environ []string) (*Config, []Warning, error) { return parse(environ, false) }
 
 // ParseNvshmem parses the settings of a program that uses the names of NVSHMEM: variables of
@@ -48,7 +46,7 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
 		if !ok || !strings.HasPrefix(name, oldPrefix) && !strings.HasPrefix(strings.TrimPrefix(name, "NV"), Prefix) {
-			continue
+			continue // its name begins with none of SMA_, SHMEM_ and NVSHMEM_
 		}
 		if _, seen := env[name]; !seen {
 			env[name] = value
@@ -128,7 +126,9 @@ func (c *Config) isSet(name string) bool {
 func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning
-	take := func(name, text, here string) {
+	// offer uses the variable `name` if no earlier one is set. text is its value, and here the
+	// value of this setting that means the same.
+	offer := func(name, text, here string) {
 		switch {
 		case here == "":
 		case v.From == "":
@@ -143,21 +143,21 @@ func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value,
 		text := env[name]
 		if words := s.Foreign[name]; words != nil && text != "" {
 			here, err := s.translate(text, words)
-			if err != nil { // of another library, and no reason to end the job
+			if err != nil { // only a warning: the value may be meant for the other library
 				warnings = append(warnings, Warning{name, fmt.Sprintf("read setting %s=%q: ignored, %v (set %s)", name, text, err, s.Name)})
 			}
 			text = here
 		}
-		take(name, text, text)
+		offer(name, text, text)
 	}
 	for _, t := range theirs {
-		take(t.Name, t.text, t.here)
+		offer(t.Name, t.text, t.here)
 	}
 	return v, warnings
 }
 
 // translate replaces another library's words in the value of an alias by the words of this setting
-// that mean the same. It returns "" with an error.
+// that mean the same (words). It returns "" with an error.
 func (s *Setting) translate(text string, words map[string]string) (string, error) {
 	list, except := text, ""
 	if s.Except && strings.HasPrefix(text, "^") {
@@ -165,12 +165,12 @@ func (s *Setting) translate(text string, words map[string]string) (string, error
 	}
 	var here []string
 	for word := range strings.SplitSeq(list, ",") {
-		one, ok := words[strings.ToLower(strings.TrimSpace(word))]
+		counterpart, ok := words[strings.ToLower(strings.TrimSpace(word))]
 		if !ok {
 			return "", fmt.Errorf("there is no %q", word)
 		}
-		if one != "" { // its counterpart does not exist here
-			here = append(here, one)
+		if counterpart != "" { // "": this library has none
+			here = append(here, counterpart)
 		}
 	}
 	return except + strings.Join(here, ","), nil
@@ -219,9 +219,9 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 			p.words = append(p.words, word)
 		}
 		if except && s.Except {
-			but := p.words
+			excluded := p.words
 			p.words = slices.DeleteFunc(slices.Clone(s.Choices), func(c string) bool {
-				return c == everything || slices.Contains(but, c) || slices.Contains(but, everything)
+				return c == everything || slices.Contains(excluded, c) || slices.Contains(excluded, everything)
 			})
 			if len(p.words) == 0 {
 				return p, errors.New("nothing is left")

@@ -10,7 +10,7 @@ import (
 // SHMEM_INFO and shmem-info --env. Settings that only shmemrun writes are left
 // out unless they are set.
 func (c *Config) Print(w io.Writer) error {
-	category := Category(0xff)
+	category := Category(0xff) // no category, so that the first setting prints a title
 	var b strings.Builder
 	for _, v := range c.values {
 		if v.Category == Launcher && v.From == "" {

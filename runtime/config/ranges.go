@@ -8,8 +8,8 @@ const (
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 
-// RangesInline are the groups of calls whose inline fast path opens no NVTX ranges. If a profiler
-// is to show one of them, these calls must not take the fast path.
+// RangesInline are the groups of calls that have an inline fast path, which opens no NVTX ranges.
+// If a profiler is to show one of these groups, their calls must not use the fast path.
 const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
 
 // rangesOff is the word of SHMEM_NVTX for no ranges.
@@ -42,7 +42,7 @@ func rangesOf(words []string) (groups Ranges) {
 		case everything:
 			groups |= rangesAll
 		default:
-			groups |= 1 << slices.Index(rangeWords, w)
+			groups |= 1 << slices.Index(rangeWords, w) // the words of single groups are in the order of the bits
 		}
 	}
 	return groups

@@ -30,8 +30,8 @@ func ParseSize(text string) (uint64, error) {
 		}
 		shift = 10 * uint(i+1)
 	}
-	// Exact arithmetic: "3.1M" has no exact float64, and rounding up a value
-	// that is off by one part in 2^53 would add a byte.
+	// The arithmetic is exact: "3.1M" has no exact float64, and to round up a value that is too
+	// large by one part in 2^53 would add a byte.
 	r, ok := new(big.Rat).SetString(digits)
 	if !ok {
 		return 0, errNotNumber

@@ -19,7 +19,7 @@ type Kind uint8
 
 // The kinds of value.
 const (
-	Flag    Kind = iota // any value switches it on, but 0, no, off and false
+	Flag    Kind = iota // any value switches it on, except 0, no, off and false
 	Size                // bytes: a decimal number and an optional k, m, g or t
 	Seconds             // a decimal number of seconds
 	Integer             // a decimal integer
@@ -28,10 +28,10 @@ const (
 	Text                // used as it is
 )
 
-// Category groups settings in print.
+// Category groups settings in printed lists.
 type Category uint8
 
-// The categories, in the order of print.
+// The categories, in the order of printed lists.
 const (
 	Standard Category = iota // defined by the OpenSHMEM specification
 	Diagnostics
@@ -50,14 +50,14 @@ type Setting struct {
 	Kind     Kind
 	Default  string   // as a user would write it; "" for none
 	Choices  []string // Choice: the values; List: the words that may occur, nil for any
-	Except   bool     // List: ^ in front stands for all of Choices but these
-	Foreign  foreign  // the words of Aliases that another library defines
+	Except   bool     // List: with ^ in front, the words stand for all other Choices
+	Foreign  foreign  // the words that other libraries have defined for Aliases
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
 	PowerOf2 bool     // Integer: only powers of two are allowed
-	Secret   bool     // its value is never shown
+	Secret   bool     // the value is never shown
 	Category Category
 	Since    string // the first release with the setting
-	Text     string // its effect, in one sentence or two
+	Text     string // the effect, in one sentence or two
 
 	set func(*Config, parsed)
 }
@@ -77,11 +77,11 @@ type parsed struct {
 	text  string
 }
 
-// MaxHeap is the largest symmetric heap of a PE in bytes: 2^44. Offsets into
-// the heap are 44 bits wide wherever they are packed.
+// MaxHeap is the largest symmetric heap of a PE in bytes: 2^44. Where words contain offsets into
+// the heap beside other values, the offsets have 44 bits.
 const MaxHeap = 1 << 44
 
-// maxWait bounds the settings in seconds: a year, far below the overflow of
+// maxWait bounds the settings that are times, in seconds: a year, far below the overflow of
 // time.Duration.
 const maxWait = 365 * 24 * 3600
 

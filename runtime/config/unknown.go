@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// otherNames lists names with the library's prefix that it does not read and does not warn of:
-// libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries set them.
+// otherNames lists names with the library's prefix of which it does not warn, although it does not
+// use them: libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries set them.
 var otherNames = []string{
 	"SHMEM_PRELOAD",                  // capi/preload/settings.c
 	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
@@ -54,9 +54,11 @@ func nearestOf(name string, names iter.Seq[string]) string {
 // distance counts the insertions, deletions, replacements and swaps of
 // neighbours that make a into b (the restricted Damerau distance).
 func distance(a, b string) int {
-	if len(a) > 256 { // the environment is not ours: bound the work
+	if len(a) > 256 { // bounds the work: a name of the environment may have any length
 		a = a[:256]
 	}
+	// Rows of the table of distances: row[j] is the distance of a[:i] and b[:j], last is the row of
+	// i-1, and before that of i-2.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

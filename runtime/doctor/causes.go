@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pairs has what the hosts of a job have found out about the network between them. Its methods look
-// for the causes of faults.
+// pairs has what the hosts of a job have found out about the network between them. Its methods find
+// the causes of faults.
 type pairs struct {
 	hosts   []Host
 	tried   [][]probe   // by host: what it found at the addresses of other hosts
@@ -36,8 +36,8 @@ const (
 	bothFamilies = "give the hosts addresses of one family"
 )
 
-// add adds a line to the finding about a cause, unless the finding has it: one cause, such as a
-// firewall, may show at many hosts.
+// add adds a line to the finding about a cause, unless the finding has the line already: one cause,
+// such as a firewall, may have effects at many hosts.
 func (p *pairs) add(c cause, format string, args ...any) {
 	if p.lines == nil {
 		p.lines = map[cause][]string{}
@@ -50,17 +50,18 @@ func (p *pairs) add(c cause, format string, args ...any) {
 	}
 }
 
-// causes returns a finding for each cause of trouble between hosts, or one that all is well. An
-// address that several hosts have explains the failures of its paths, so these add nothing more.
+// causes returns a finding for each cause of trouble between hosts, or one finding that all is
+// well. An address that several hosts have explains the failures of paths to that address, so these
+// paths add nothing more.
 func (p *pairs) causes() []Finding {
 	if len(p.hosts) == 1 {
 		return nil
 	}
-	twice := p.duplicates()
+	duplicate := p.duplicates()
 	for from := range p.tried {
 		for i := range p.tried[from] {
 			t := &p.tried[from][i]
-			if !twice[p.hosts[t.Host].Address[t.Address].IP] {
+			if !duplicate[p.hosts[t.Host].Address[t.Address].IP] {
 				p.path(from, t)
 			}
 		}
@@ -83,7 +84,7 @@ func (p *pairs) causes() []Finding {
 
 // duplicates adds findings about addresses that several hosts have, and returns these addresses.
 func (p *pairs) duplicates() map[string]bool {
-	owners, twice := map[string][]int{}, map[string]bool{}
+	owners, duplicate := map[string][]int{}, map[string]bool{}
 	for h := range p.hosts {
 		for _, a := range p.hosts[h].Address {
 			if !slices.Contains(owners[a.IP], h) {
@@ -93,8 +94,8 @@ func (p *pairs) duplicates() map[string]bool {
 	}
 	for h := range p.hosts {
 		for _, a := range p.hosts[h].Address {
-			if all := owners[a.IP]; len(all) > 1 && !twice[a.IP] {
-				twice[a.IP] = true
+			if all := owners[a.IP]; len(all) > 1 && !duplicate[a.IP] {
+				duplicate[a.IP] = true
 				var who []string
 				for _, o := range all {
 					who = append(who, label(&p.hosts[o]))
@@ -103,7 +104,7 @@ func (p *pairs) duplicates() map[string]bool {
 			}
 		}
 	}
-	return twice
+	return duplicate
 }
 
 // cause returns a cause of faults at an interface of a host. Its verdict is a fault if jobs use the
@@ -115,8 +116,8 @@ func (p *pairs) cause(subject, remedy string, host int, name string) cause {
 	return cause{Lacks, subject, remedy}
 }
 
-// path adds findings about the path from a host to an address of another, from the probe and from
-// the datagrams that arrived there.
+// path adds findings about the path from the host `from` to an address of another host, from the
+// probe t of that path and from the datagrams that arrived there.
 func (p *pairs) path(from int, t *probe) {
 	to := &p.hosts[t.Host]
 	a := to.Address[t.Address]
@@ -168,7 +169,8 @@ func (p *pairs) slowNames() {
 	}
 }
 
-// families adds a finding if hosts have no address of IPv4.
+// families adds a finding if some hosts have no IPv4 address: a fault if other hosts have no IPv6
+// address.
 func (p *pairs) families() {
 	var six, four []string
 	for h := range p.hosts {

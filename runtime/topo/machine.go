@@ -11,9 +11,9 @@ import (
 type Machine struct {
 	Name     string // of the product; "" where it is not known
 	Source   string // the source of the description, for messages
-	CPUs     Set
-	Packages []Set  // the sockets
-	Nodes    []Node // of memory, by number
+	CPUs     Set    // all processors
+	Packages []Set  // the processors of each socket
+	Nodes    []Node // the NUMA nodes, by number
 	Devices  []Device
 }
 
@@ -36,9 +36,9 @@ const (
 // Device is a GPU or a NIC.
 type Device struct {
 	Kind  Kind
-	PCI   string   // its address, 0000:17:00.0; "" if it is not a PCI device
+	PCI   string   // the PCI address, 0000:17:00.0; "" if it is not a PCI device
 	Names []string // the system's names, the RDMA ones first
-	Speed float64  // of its PCI link, GB/s; 0: not known
+	Speed float64  // of the PCI link in GB/s; 0: not known
 	Place
 }
 
@@ -57,8 +57,8 @@ type Place struct {
 	Bridges []string // the PCI bridges from the root complex to a device; nil for a process
 }
 
-// address writes a PCI address as the kernel does. Drivers write the domain with
-// eight digits, or capital letters.
+// address returns a PCI address in the kernel's form: small letters, and a domain of four digits.
+// Drivers write the domain with eight digits, or use capital letters.
 func address(pci string) string {
 	pci = strings.ToLower(strings.TrimSpace(pci))
 	domain, rest, ok := strings.Cut(pci, ":")
@@ -91,8 +91,9 @@ func (m *Machine) Find(pci, name string) *Device {
 	return nil
 }
 
-// SameName reports whether a user's name means a NIC of libfabric, which appends the use of the
-// domain to some names.
+// SameName reports whether name, as a user writes it, names the NIC with libfabric's name nic.
+// libfabric appends the kind of endpoint to names of EFA (rdmap16s27-rdm), which the user may leave
+// out.
 func SameName(nic, name string) bool {
 	return nic == name || strings.HasPrefix(nic, name+"-")
 }
@@ -129,8 +130,8 @@ func (m *Machine) Only(gpus []string) {
 	})
 }
 
-// Near returns the NUMA node of a place; nil if the place is on several, or not known, or if the
-// machine has only one.
+// Near returns the NUMA node that contains the processors of a place; nil if the place is on
+// several nodes or not known, or if the machine has only one node.
 func (m *Machine) Near(p Place) *Node {
 	if len(m.Nodes) < 2 || p.CPUs == "" {
 		return nil

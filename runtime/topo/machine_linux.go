@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineID returns an id that is equal in all processes that share a kernel, whichever simulated
-// host they are on: they compete for its processors. It is empty if the kernel does not report it.
+// MachineID returns an id that is equal in all processes that share a kernel, whatever their
+// SHMEM_HOST_ID: they compete for the same processors. It is empty if the kernel does not report
+// it.
 func MachineID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -26,7 +26,7 @@ func malformed(setting, text, format string, args ...any) error {
 // List is the value of SHMEM_NIC_LIST.
 type List struct {
 	Names  []string
-	Except bool // all but these
+	Except bool // the list means all NICs but these
 }
 
 // String returns the list as a user writes it, without ports.
@@ -49,14 +49,14 @@ func ParseList(words []string) (List, error) {
 		} else if except && !l.Except {
 			return l, malformed("SHMEM_NIC_LIST", text, "name %d, %q: ^ is expected in front of the first name, or nowhere", i+1, word)
 		}
-		name, port, has := strings.Cut(name, ":")
-		if l.Except && name == "" && !has && len(words) == 1 {
+		name, port, hasPort := strings.Cut(name, ":")
+		if l.Except && name == "" && !hasPort && len(words) == 1 {
 			return l, nil // ^ without a name excludes nothing: all NICs
 		}
 		if err := checkName(name); err != nil {
 			return l, malformed("SHMEM_NIC_LIST", text, "name %d, %q: %w", i+1, word, err)
 		}
-		if has {
+		if hasPort {
 			if err := checkPort(port); err != nil {
 				return l, malformed("SHMEM_NIC_LIST", text, "name %d, %q: %w", i+1, word, err)
 			}

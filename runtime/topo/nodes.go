@@ -6,8 +6,8 @@ import "libshmem"
 // PE that has the same host identities in the same order computes the same numbers.
 type Nodes struct {
 	Members [][]libshmem.PE // of each node, ascending; the first is its leader
-	node    []int32
-	rank    []int32
+	node    []int32         // by PE: the index of its node
+	rank    []int32         // by PE: its index among the PEs of its node
 }
 
 // NewNodes groups PEs by host: hosts[i] identifies the host of PE i. Nodes are numbered by their

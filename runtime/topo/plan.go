@@ -16,7 +16,7 @@ type NIC struct {
 
 // Process is a PE of the job on this machine.
 type Process struct {
-	GPU  string // the PCI address of its GPU, where its heap is; "": main memory
+	GPU  string // the PCI address of the PE's GPU; "": it has none
 	CPUs Set    // the processors that it may use
 }
 
@@ -26,17 +26,17 @@ type Request struct {
 	NICs []NIC     // in their order
 	PEs  []Process // in the order of the job
 	All  bool      // the user has named the NICs, so each is to be used by some PE
-	// Together assigns all NICs to each PE, and InTurn one NIC to each PE, round robin. Without
-	// both, and without a Mapping, the distances decide.
+	// Together assigns all NICs to each PE, and InTurn one NIC to each PE, round robin. A Mapping
+	// comes before both. Without any of the three, the distances decide.
 	Together, InTurn bool
 	Mapping          Mapping
 }
 
-// Pick is a NIC of a PE.
+// Pick is a NIC that the plan assigns to a PE.
 type Pick struct {
-	NIC   int // index in the Request
-	Class Class
-	Why   string
+	NIC   int    // index in the Request
+	Class Class  // the distance from the PE's GPU, or else from its processors
+	Why   string // the reason, for messages
 }
 
 // Plan decides which NICs each PE uses, and returns them by PE: those of a mapping, all for every
@@ -74,8 +74,8 @@ type plan struct {
 	*Request
 	m      *Machine
 	places []Place // of the NICs
-	gpus   []Place // of the machine, then those of PEs that the machine does not show
-	gpu    []int   // of each PE; -1: none
+	gpus   []Place // of the machine's GPUs, then of GPUs of PEs that the machine's description lacks
+	gpu    []int   // by PE: the index of its GPU in gpus; -1: none
 	picks  [][]Pick
 }
 
@@ -98,11 +98,11 @@ func (p *plan) findGPUs() {
 	}
 }
 
-// number returns the index of a PE in a mapping of `counted` PEs, or in a round robin over them. If
-// the job has `counted` PEs here, or the PE has no GPU, the result is the PE's index among the
-// job's PEs here. Otherwise the job is one of several on this host, each with some of the GPUs, or
-// it does not use all GPUs: then it is the index of the PE's GPU. Further PEs on that GPU have
-// indices after those of all GPUs.
+// number returns the index of a PE in a mapping for `counted` PEs, or in a round robin over
+// `counted` NICs. If the job has `counted` PEs on this host, or the PE has no GPU, the result is
+// the PE's index among the job's PEs on this host. Otherwise the job is one of several on this
+// host, each with some of the GPUs, or it does not use all GPUs: then the result is the index of
+// the PE's GPU, and further PEs on that GPU have indices after those of all GPUs.
 func (p *plan) number(pe, counted int) int {
 	if counted == len(p.PEs) || p.gpu[pe] < 0 {
 		return pe
@@ -169,33 +169,33 @@ func (p *plan) inTurn() {
 // of each GPU to its PEs. PEs without a GPU share all NICs among themselves, as if there were no
 // GPUs.
 func (p *plan) byNearness() {
-	var plain []int
-	of := make([][]int, len(p.gpus))
+	var withoutGPU []int
+	byGPU := make([][]int, len(p.gpus)) // the PEs of each GPU
 	for pe, g := range p.gpu {
 		if g < 0 {
-			plain = append(plain, pe)
+			withoutGPU = append(withoutGPU, pe)
 		} else {
-			of[g] = append(of[g], pe)
+			byGPU[g] = append(byGPU[g], pe)
 		}
 	}
 	all := make([]int, len(p.NICs))
 	for i := range all {
 		all[i] = i
 	}
-	p.shareAmong(plain, all, p.All, "PEs", nil)
-	if len(plain) == len(p.PEs) {
+	p.shareAmong(withoutGPU, all, p.All, "PEs", nil)
+	if len(withoutGPU) == len(p.PEs) {
 		return
 	}
 	shares := p.m.Share(p.gpus, p.places, p.All)
 	why := p.explain(p.gpus, all, shares, "GPUs")
-	for g, pes := range of {
+	for g, pes := range byGPU {
 		p.shareAmong(pes, shares[g], true, "PEs on the GPU", why[g])
 	}
 }
 
-// shareAmong shares NICs among PEs. noun is the word for these PEs in reasons. If before is not
-// nil, these PEs have one GPU: then before[n] is the reason why NIC n was assigned to that GPU, and
-// the reason of a PE begins with it.
+// shareAmong shares NICs among PEs; all says that each NIC is to be used. noun is the word for
+// these PEs in reasons. If before is not nil, these PEs have one GPU: then before[n] is the reason
+// why the NIC nics[n] was assigned to that GPU, and the reason of a PE begins with it.
 func (p *plan) shareAmong(pes, nics []int, all bool, noun string, before []string) {
 	var users, places []Place
 	for _, pe := range pes {
@@ -220,10 +220,11 @@ func (p *plan) shareAmong(pes, nics []int, all bool, noun string, before []strin
 	}
 }
 
-// explain returns, for each PE or GPU in users, why Share has assigned each of its NICs to it. noun
-// is the plural word for the PEs or GPUs in these reasons.
+// explain returns, for each PE or GPU in users, why Share has assigned each of its NICs to it.
+// shares is the result of Share: indices into nics. noun is the plural word for the PEs or GPUs in
+// these reasons.
 func (p *plan) explain(users []Place, nics []int, shares [][]int, noun string) [][]string {
-	count := make([]int, len(nics))
+	count := make([]int, len(nics)) // users of each NIC
 	for _, share := range shares {
 		for _, n := range share {
 			count[n]++
@@ -232,7 +233,7 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, noun string) [
 	why := make([][]string, len(users))
 	for u, share := range shares {
 		nearest := OtherSocket
-		alike := map[Class]int{}
+		alike := map[Class]int{} // how many NICs are at each distance
 		for _, n := range nics {
 			c := p.m.Distance(users[u], p.places[n])
 			nearest = min(nearest, c)
@@ -280,7 +281,7 @@ func (m *Machine) Candidates() []NIC {
 	}
 	var nics []NIC
 	for _, d := range devices {
-		if d.Speed >= fastest*0.99 {
+		if d.Speed >= fastest*0.99 { // the speeds of equal links differ by rounding
 			nics = append(nics, NIC{d.Name(), d.PCI})
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Processors is the part of a machine that decides where a launcher binds PEs. Reading it takes one
-// small file for each processor, and none of the PCI devices but GPUs.
+// Processors is the part of a machine that decides where a launcher binds PEs. ReadProcessors reads
+// one small file for each processor, and of the PCI devices only the GPUs.
 type Processors struct {
 	Online Set
 	Nodes  []Cores // the NUMA nodes that have processors, by number
@@ -81,8 +81,8 @@ func (p *Processors) readNodes(s sysfs) error {
 	return nil
 }
 
-// cores groups the processors in cpus by core. A processor with an unknown core counts as one of
-// its own.
+// cores groups the processors in cpus by core. A processor whose core is not known counts as a core
+// of its own.
 func (s sysfs) cores(cpus Set) Cores {
 	var list Cores
 	var known Set
@@ -117,7 +117,7 @@ func Flat(cpus Set) *Processors {
 
 // Within returns p without the processors that are not in allowed.
 func (p *Processors) Within(allowed Set) *Processors {
-	q := &Processors{Online: p.Online.And(allowed), Mixed: p.Mixed, GPUs: p.GPUs}
+	rest := &Processors{Online: p.Online.And(allowed), Mixed: p.Mixed, GPUs: p.GPUs}
 	for _, node := range p.Nodes {
 		var cores Cores
 		for _, core := range node {
@@ -126,10 +126,10 @@ func (p *Processors) Within(allowed Set) *Processors {
 			}
 		}
 		if cores != nil {
-			q.Nodes = append(q.Nodes, cores)
+			rest.Nodes = append(rest.Nodes, cores)
 		}
 	}
-	return q
+	return rest
 }
 
 // CPUs returns the processors of all cores.

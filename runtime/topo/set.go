@@ -12,7 +12,7 @@ import (
 // sets are equal strings. The empty string is the empty set.
 type Set string // 8 bits in each byte, without zero bytes at the end
 
-// maxCPU bounds the numbers of processors: no kernel has more than 8192.
+// maxCPU bounds the numbers of processors, of which a Linux kernel has at most 8192.
 const maxCPU = 1 << 16
 
 // NewSet makes a set of processor numbers from 0 to 65535; others are left out.
@@ -103,7 +103,7 @@ type Run struct{ First, Last int }
 // Len returns the number of processors in the run.
 func (r Run) Len() int { return r.Last - r.First + 1 }
 
-// Runs splits numbers into runs of ascending ones.
+// Runs splits a list of ascending numbers into runs of consecutive ones.
 func Runs(numbers []int) []Run {
 	var all []Run
 	for _, n := range numbers {

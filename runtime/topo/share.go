@@ -8,11 +8,11 @@ import (
 // Share shares NICs out among users, each a GPU or a process, and returns the indices of each
 // user's NICs, ascending. Every user gets at least one if there is any NIC.
 //
-// First each user gets one. The loads of NICs differ by one at most, so that no users share a NIC
-// while there is one for each; among all such assignments it is one with the fewest users on the
-// other socket, then the fewest on another NUMA node, and so on. Then each NIC that is left goes to
-// a user to which no NIC is nearer than this one, of several to the one with the fewest NICs. With
-// all, the remaining NICs go to the users to which they are nearest.
+// First each user gets one NIC. The numbers of users of two NICs differ by one at most, so that no
+// users share a NIC while there is one for each. Among all such assignments Share uses one with the
+// fewest users whose NIC is on the other socket, then the fewest on another NUMA node, and so on.
+// Then each NIC that is left goes to a user to which no NIC is nearer than this one, of several to
+// the user with the fewest NICs. With all, a NIC without such a user goes to the nearest user.
 //
 // The result depends only on the arguments, so that all processes of a host compute the same.
 func (m *Machine) Share(users, nics []Place, all bool) [][]int {

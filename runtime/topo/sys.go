@@ -14,7 +14,7 @@ import (
 )
 
 // ReadSys describes this machine from the kernel's files in /sys, for machines without hwloc. root
-// stands before the path and is empty but in tests.
+// is a folder that precedes the path, and is empty except in tests.
 func ReadSys(root string) (*Machine, error) {
 	s := sysfs(filepath.Join(root, "/sys"))
 	m := &Machine{Source: "this machine, " + string(s), Name: s.text("class/dmi/id/product_name")}
@@ -45,7 +45,7 @@ func ReadSys(root string) (*Machine, error) {
 	return m, nil
 }
 
-// sysfs is the path of /sys, which tests have elsewhere.
+// sysfs is the path of /sys, or of a copy in tests.
 type sysfs string
 
 // path returns the name of a file below the root.
@@ -54,8 +54,8 @@ func (s sysfs) path(parts ...string) string {
 }
 
 // text returns the text of a file; "" if it cannot be read. A large host has hundreds of files to
-// read, and three system calls for each take half the time of the seven of os.ReadFile: a read of a
-// file in /sys that returns less than there is room for has reached its end.
+// read, and the three system calls for each take half the time of the seven of os.ReadFile. A read
+// of a file in /sys that returns fewer bytes than the buffer has reached the end of the file.
 func (s sysfs) text(parts ...string) string {
 	fd, err := unix.Open(s.path(parts...), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {

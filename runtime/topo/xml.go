@@ -13,16 +13,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Bounds of the input. The largest known machine has a tenth of that.
+// Bounds of the input. The largest known machine has a tenth of them.
 const (
-	maxXML     = 64 << 20
-	maxDevices = 4096
-	maxDepth   = 256
+	maxXML     = 64 << 20 // bytes
+	maxDevices = 4096     // PCI devices
+	maxDepth   = 256      // elements around an element
 )
 
 // ReadXML reads the description of a machine that lstopo or runtime/topo/hwloc has written in the
-// format of hwloc 2. source names the description in errors and to people. ReadXML does not use
-// hwloc, which reports a damaged file without the place of the damage.
+// format of hwloc 2. source names the description in errors and in Machine.Source. ReadXML does not
+// use hwloc, which reports a damaged file without the place of the damage.
 func ReadXML(text []byte, source string) (*Machine, error) {
 	r := &reader{dec: xml.NewDecoder(bytes.NewReader(text)), m: Machine{Source: source}}
 	var err error
@@ -48,13 +48,13 @@ type reader struct {
 	seen  bool // the object of type Machine has begun
 }
 
-// object is an element of the file that has begun and not ended, with what it has or takes over
-// from the element around it.
+// object is an element of the file that has begun and not ended. An object without a value of its
+// own for a member has that of the element around it.
 type object struct {
-	kind    string // "" for an element that is not an object
-	cpus    Set    // the processors near it
-	bridges []string
-	device  int // the PCI device that it is or belongs to; -1: none
+	kind    string   // "" for an element that is not an object
+	cpus    Set      // the processors near the object
+	bridges []string // the PCI bridges above it, from the root complex on
+	device  int      // the index of the PCI device that it is or belongs to; -1: none
 }
 
 // read reads all elements of the XML file. stack has an entry for each element that is open.
@@ -88,8 +88,8 @@ func (r *reader) at(format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))
 }
 
-// open handles the start tag of an element, with its attributes. Elements that describe nothing of
-// interest are only put on the stack.
+// open handles the start tag of an element; list has its attributes. Elements other than objects
+// and the machine's name are only put on the stack.
 func (r *reader) open(name string, list []xml.Attr) error {
 	if len(r.stack) == 0 {
 		return r.root(name, list)
@@ -129,7 +129,7 @@ func (r *reader) root(name string, list []xml.Attr) error {
 }
 
 // object handles the start tag of an hwloc object. o is a copy of the element around it, whose
-// processors and bridges hold inside it, too, and becomes the object.
+// processors and bridges are also those of the object, and object turns o into the new object.
 func (r *reader) object(o *object, list []xml.Attr) error {
 	parent := o.kind
 	o.kind = get(list, "type")

@@ -32,8 +32,8 @@ var (
 	version uint // of the library that is open; 0: none
 )
 
-// Read describes this machine. Without the library the error wraps
-// shmerr.ErrNoLibrary.
+// Read returns a description of this machine by hwloc. If hwloc cannot be loaded, the error is of
+// the kind shmerr.ErrNoLibrary.
 func Read() (*topo.Machine, error) {
 	mu.Lock()
 	defer mu.Unlock()

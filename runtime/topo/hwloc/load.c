@@ -1,11 +1,12 @@
 /*
- * load.c: opens hwloc and has it describe this machine. One caller at a time.
+ * load.c: opens hwloc and lets it describe this machine. One thread calls it at a time.
  */
 #include "load.h"
 
 #include <dlfcn.h>
 #include <hwloc.h>
 #include <hwloc/export.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,28 +84,32 @@ static int choose(hwloc_topology_t t)
     for (size_t i = 0; i < sizeof io / sizeof io[0]; i++)
         if (real.filter(t, io[i], HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
             return -1;
-    /* These components start drivers or visit every processor, and the kernel has the same facts. A
-     * version that does not know a component refuses its name, which does no harm. */
+    /* These components start drivers or run on every processor, and other components read the same
+     * facts from the kernel. A version of hwloc without a component returns an error for its name,
+     * which needs no handling. */
     for (size_t i = 0; i < sizeof slow / sizeof slow[0] && real.set_components != NULL; i++)
         real.set_components(t, BLACKLIST, slow[i]);
     return 0;
 }
 
-/* Reads the topology of this machine, as XML of *len bytes. NULL: *step names the call that failed.
+/* Reads the topology of this machine and returns it as XML of *len bytes, with the zero at the end.
+ * shmemi_hwloc_free frees it. After a failure it returns NULL, and *step names the call that
+ * failed.
  */
 char *shmemi_hwloc_read(int *len, const char **step)
 {
-    /* hwloc looks for plug-ins when a process makes its first topology, and each plug-in loads the
-     * libraries of its device. None is needed. */
-    int mine = getenv("HWLOC_PLUGINS_PATH") == NULL;
+    /* hwloc searches for plug-ins when a process makes its first topology, and each plug-in loads
+     * the libraries of its device. None is needed, so the search gets a folder that does not exist,
+     * unless the user has set one. */
+    bool set_path = getenv("HWLOC_PLUGINS_PATH") == NULL;
     hwloc_topology_t t;
     char *text = NULL;
 
-    if (mine)
+    if (set_path)
         setenv("HWLOC_PLUGINS_PATH", "/nowhere", 1);
     *step = "hwloc_topology_init";
     int failed = real.init(&t);
-    if (mine)
+    if (set_path)
         unsetenv("HWLOC_PLUGINS_PATH");
     if (failed != 0)
         return NULL;
@@ -116,7 +121,7 @@ char *shmemi_hwloc_read(int *len, const char **step)
             if (real.export(t, &text, len, 0) != 0)
                 text = NULL;
             else if ((*step = "malloc", text != NULL)) {
-                /* The buffer is the topology's. */
+                /* The buffer belongs to the topology, which is destroyed below. */
                 char *copy = malloc((size_t)*len);
                 for (int i = 0; copy != NULL && i < *len; i++)
                     copy[i] = text[i];

@@ -10,11 +10,12 @@
  * the reason in why. */
 unsigned shmemi_hwloc_open(const char *file, char *why, size_t len);
 
-/* Has hwloc describe this machine. Returns the description as XML, which the caller passes to
- * shmemi_hwloc_free, and in len its length with the zero at the end; or NULL with errno set and in
- * step the function that failed. */
+/* Returns hwloc's description of this machine as XML, which the caller passes to shmemi_hwloc_free,
+ * and in *len its length with the zero at the end. After a failure it returns NULL, with errno set
+ * and in *step the name of the function that failed. */
 char *shmemi_hwloc_read(int *len, const char **step);
 
+/* Frees the result of shmemi_hwloc_read. */
 void shmemi_hwloc_free(char *text);
 
 #endif
