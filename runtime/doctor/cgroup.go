@@ -12,38 +12,38 @@ import (
 )
 
 // groups returns the folders of this process's control group for a controller and of the groups
-// above it, as far as they are visible, its own first. v2 is whether their files are those of
-// cgroup v2.
+// above it, as far as they are visible, the process's own group first. v2 reports whether the files
+// in these folders are those of cgroup v2.
 func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	table, _ := s.text("proc/self/mountinfo")
 	own, _ := s.text("proc/self/cgroup")
 	for _, v2 := range []bool{false, true} {
-		in := ""
+		group := "" // this process's group
 		for line := range strings.Lines(own) {
 			// A line is a number, the controllers and the group, with colons between them.
 			part := strings.SplitN(strings.TrimSpace(line), ":", 3)
 			if len(part) == 3 && (v2 && part[0] == "0" && part[1] == "" || !v2 && slices.Contains(strings.Split(part[1], ","), controller)) {
-				in = part[2]
+				group = part[2]
 			}
 		}
 		for line := range strings.Lines(table) {
 			// The fourth word of a line is the group at the root of a mount, the fifth the folder
 			// of the mount; after a dash follow its type, its source and its options.
 			left, right, _ := strings.Cut(line, " - ")
-			at, kind := strings.Fields(left), strings.Fields(right)
-			if in == "" || len(at) < 5 || len(kind) < 3 {
+			mount, kind := strings.Fields(left), strings.Fields(right)
+			if group == "" || len(mount) < 5 || len(kind) < 3 {
 				continue
 			}
 			if v2 && kind[0] == "cgroup2" || !v2 && kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), controller) {
-				return s.upwards(at[4], strings.TrimPrefix(in, at[3])), v2
+				return s.upwards(mount[4], strings.TrimPrefix(group, mount[3])), v2
 			}
 		}
 	}
 	return nil, false
 }
 
-// upwards returns the folders from mount/below up to the mount itself, those that exist: a
-// container may see its own group as the mount itself.
+// upwards returns those folders from mount/below up to mount that exist: in a container the mount
+// itself may be the container's group.
 func (s *System) upwards(mount, below string) []string {
 	var dirs []string
 	for at := path.Join("/", below); ; at = path.Dir(at) {
@@ -56,17 +56,18 @@ func (s *System) upwards(mount, below string) []string {
 	}
 }
 
-// quota returns the number of processors that a control group grants, of version 1 or 2; 0: all.
+// quota returns the number of processors that the control group in dir grants; 0: all. v2: the
+// group is of cgroup v2.
 func (s *System) quota(dir string, v2 bool) float64 {
-	var max, period string
+	var granted, period string // CPU time in each period, in microseconds
 	if v2 {
 		text, _ := s.text(dir, "cpu.max")
-		max, period, _ = strings.Cut(text, " ")
+		granted, period, _ = strings.Cut(text, " ")
 	} else {
-		max, _ = s.text(dir, "cpu.cfs_quota_us")
+		granted, _ = s.text(dir, "cpu.cfs_quota_us")
 		period, _ = s.text(dir, "cpu.cfs_period_us")
 	}
-	part, err1 := strconv.ParseFloat(max, 64)
+	part, err1 := strconv.ParseFloat(granted, 64) // "max" and -1 mean no quota
 	whole, err2 := strconv.ParseFloat(period, 64)
 	if err1 != nil || err2 != nil || part <= 0 || whole <= 0 {
 		return 0
@@ -74,8 +75,9 @@ func (s *System) quota(dir string, v2 bool) float64 {
 	return part / whole
 }
 
-// throttled reads a group's statistics of its CPU quota: in how many periods it ran, in how many of
-// them the kernel stopped it because the quota was used up, and for how long in all.
+// throttled reads a control group's statistics of its CPU quota: in how many periods the group ran,
+// in how many of them the kernel stopped the group because the quota was used up, and for how long
+// in total.
 func (s *System) throttled(dir string) (periods, stopped uint64, long time.Duration) {
 	text, _ := s.text(dir, "cpu.stat")
 	for line := range strings.Lines(text) {

@@ -8,11 +8,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// maxShown is how many connections, or hosts, the line of one finding names at most.
+// maxShown caps the connections, or hosts, that the line of one finding names.
 const maxShown = 3
 
-// findFaults returns a finding for each interface: whether all hosts reach the addresses of the
-// other hosts on it. failed has the connections that each host could not make.
+// findFaults returns a finding for each name of an interface: whether all hosts reach the addresses
+// that the other hosts have on interfaces of that name. failed has, by host, the connections that
+// the host could not make.
 func findFaults(hosts []Host, failed [][]failure) []Finding {
 	const subject = "hosts"
 	if len(hosts) == 1 {
@@ -37,9 +38,9 @@ func findFaults(hosts []Host, failed [][]failure) []Finding {
 	return all
 }
 
-// between returns the finding about one interface, name: the connections that hosts could not make
-// to the addresses of other hosts on it, or that all hosts reach it. It is a fault only if one of
-// the unreached hosts uses the interface for jobs.
+// between returns the finding about the interfaces of one name: the connections that hosts could
+// not make to the addresses of other hosts on them, or that there are none. The finding is a fault
+// only if a host that was not reached uses the interface for jobs.
 func between(hosts []Host, failed [][]failure, name string) Finding {
 	const subject = "between hosts"
 	var lost []string
@@ -72,7 +73,7 @@ func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, shmerr.PEs(h.
 
 // Report returns the report as text: the findings of each host, hosts with the same findings
 // together, and the findings about the network between hosts.
-func Report(hosts []Host, others []Finding) string {
+func Report(hosts []Host, between []Finding) string {
 	var b strings.Builder
 	printed := make([]bool, len(hosts))
 	for i := range hosts {
@@ -92,7 +93,7 @@ func Report(hosts []Host, others []Finding) string {
 		}
 	}
 	b.WriteString("# between them\n")
-	for _, f := range others {
+	for _, f := range between {
 		fmt.Fprintln(&b, f)
 	}
 	return b.String()

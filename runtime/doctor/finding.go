@@ -15,7 +15,7 @@ type Verdict uint8
 const (
 	OK    Verdict = iota
 	Lacks         // something is missing that only some jobs need
-	Wrong         // a fault that needs a remedy
+	Wrong         // a fault: jobs fail or are slow until it is mended
 )
 
 // String returns the word with which the line of a finding begins.
@@ -62,7 +62,8 @@ func Bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// OfError makes a finding of an error. If the error has a remedy of its own, that one is used.
+// OfError makes a finding of an error. If the error is an *shmerr.Error with a remedy, the finding
+// has that remedy in place of the argument.
 func OfError(v Verdict, subject, remedy string, err error) Finding {
 	if e, ok := errors.AsType[*shmerr.Error](err); ok && error(e) == err && e.Remedy != "" {
 		bare := *e

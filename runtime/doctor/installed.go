@@ -10,9 +10,9 @@ import (
 	"libshmem"
 )
 
-// Installed checks the files of the installation to which a command belongs, whose bin and lib are
-// in one folder. executable is the file of that command. launched is whether a launcher has started
-// it; if not, Installed also checks which shmemrun is in PATH. libraryPath is LD_LIBRARY_PATH.
+// Installed checks the files of the installation to which a command belongs: a folder with bin and
+// lib. executable is the file of that command. launched reports whether a launcher has started this
+// process; if not, Installed also checks which shmemrun is in PATH. libraryPath is LD_LIBRARY_PATH.
 func Installed(executable string, launched bool, libraryPath string) []Finding {
 	const whole = "install the complete library: make install, or pip install the wheel"
 	prefix := prefixOf(executable)
@@ -39,7 +39,7 @@ func Installed(executable string, launched bool, libraryPath string) []Finding {
 	return append(all, launcher(prefix))
 }
 
-// prefixOf returns the folder of an installation that has the command in its bin.
+// prefixOf returns the folder of the installation that has the command executable in its bin.
 func prefixOf(executable string) string {
 	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
 		executable = resolved
@@ -47,8 +47,9 @@ func prefixOf(executable string) string {
 	return filepath.Dir(filepath.Dir(executable))
 }
 
-// nvshmem reports which libraries programs of NVSHMEM load: this one, if they were linked with it,
-// else the first file with NVIDIA's soname in LD_LIBRARY_PATH, unless they have a run path.
+// nvshmem reports which library programs of NVSHMEM load: file, this project's, if they were linked
+// with it, else the first file with NVIDIA's soname in LD_LIBRARY_PATH, unless they have a run
+// path.
 func nvshmem(file, libraryPath string) Finding {
 	const soname = "libnvshmem_host.so.3"
 	for _, dir := range filepath.SplitList(libraryPath) {
@@ -75,7 +76,8 @@ func launcher(prefix string) Finding {
 	return Bad(subject, remedy, "%s is not this library's", found)
 }
 
-// ofPython reports whether a file is a script by which the wheel of this library starts a command.
+// ofPython reports whether a file is a script of this library's wheel that starts a command: such a
+// script is in another folder than the installation's bin.
 func ofPython(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

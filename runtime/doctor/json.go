@@ -10,7 +10,7 @@ import (
 type (
 	jsonReport struct {
 		Version string        `json:"version"`
-		Verdict string        `json:"verdict"` // the worst of all
+		Verdict string        `json:"verdict"` // the worst of all findings
 		Hosts   []jsonHost    `json:"hosts"`
 		Between []jsonFinding `json:"between"`
 	}

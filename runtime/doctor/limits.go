@@ -20,7 +20,8 @@ func (s *System) kernel(*config.Config) []Finding {
 	}
 	var all []Finding
 	var major, minor int
-	// A version of another form counts as new.
+	// The registration cache needs userfaultfd of Linux 5.11. A version of another form counts as
+	// newer.
 	if n, err := fmt.Sscanf(release, "%d.%d", &major, &minor); n == 2 && err == nil && major*1000+minor < 5011 {
 		all = append(all, Lack(subject, "Linux 5.11 or later keeps buffers registered",
 			"Linux %s: buffers outside the heap are registered for each operation, where the NIC wants that", release))
@@ -37,8 +38,8 @@ func (s *System) kernel(*config.Config) []Finding {
 // unlimited stands for no limit.
 const unlimited = math.MaxUint64
 
-// limit returns this process's soft limit of that name in /proc/self/limits; false if there is no
-// such line.
+// limit returns this process's soft limit in the line of /proc/self/limits that begins with name;
+// false if there is no such line.
 func (s *System) limit(name string) (n uint64, ok bool) {
 	text, _ := s.text("proc/self/limits")
 	for line := range strings.Lines(text) {
@@ -56,8 +57,8 @@ func (s *System) limit(name string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// locked returns a finding about the limit memlock, against which memory counts that RDMA NICs have
-// registered.
+// locked returns a finding about the limit memlock, which bounds the memory that a process can
+// register with RDMA NICs.
 func (s *System) locked(cfg *config.Config) []Finding {
 	const subject = "memlock"
 	n, ok := s.limit("Max locked memory")

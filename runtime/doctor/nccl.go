@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// NCCL reports whether NCCL would take this library's plugin for the requests of kernels, by the
-// variables that NCCL reads. executable is a command of the installation, as for Installed. Without
-// NCCL_RMA_PLUGIN nobody wants the plugin, and there is no finding.
+// NCCL reports whether NCCL would use this library's plugin for the requests of kernels, from the
+// environment variables that NCCL reads. executable is a command of the installation, as for
+// Installed, and variable returns a variable's value. Without NCCL_RMA_PLUGIN there is no finding.
 func NCCL(executable string, variable func(name string) string) []Finding {
 	plugin := filepath.Join(prefixOf(executable), "lib", "libshmem_rma.so")
 	const subject, remedy = "NCCL", "NCCL_RMA_PLUGIN=$(shmem-info --nccl-plugin)"
@@ -18,7 +18,7 @@ func NCCL(executable string, variable func(name string) string) []Finding {
 		return nil
 	}
 	entries := strings.Split(list, ",")
-	at := -1
+	at := -1 // the index of this library's plugin
 	for i, entry := range entries {
 		if sameFile(entry, plugin) {
 			at = i

@@ -20,8 +20,8 @@ func (s *System) nics(*config.Config) []Finding {
 			idle = Lack
 		}
 	}
-	// The numbers of device files are not those of NICs.
-	file := map[string]string{}
+	// The device file uverbsN of a NIC may have another number than the NIC's name.
+	file := map[string]string{} // by NIC
 	for _, verbs := range s.names("sys/class/infiniband_verbs/uverbs*") {
 		if nic, ok := s.text("sys/class/infiniband_verbs", verbs, "ibdev"); ok {
 			file[nic] = path.Join("/dev/infiniband", verbs)
@@ -93,7 +93,7 @@ func (s *System) interfaces(*config.Config) []Finding {
 		state, known := s.text("sys/class/net", name, "operstate")
 		switch {
 		case !known || flags&loopback != 0:
-		case state == "up" || state == "unknown" && flags&1 != 0: // some drivers do not say
+		case state == "up" || state == "unknown" && flags&1 != 0: // some drivers report only IFF_UP, 1
 			up = append(up, name)
 		default:
 			down = append(down, name)

@@ -20,7 +20,7 @@ import (
 // This file has the tests that hosts make with each other when the doctor looks for the causes of a
 // bad network: large transfers and datagrams to each address, and look-ups of names.
 
-// probe is what a host has found out about an address of another one.
+// probe is what a host has found out about an address of another host.
 type probe struct {
 	Host, Address int    // the other host, and which of its addresses
 	Silent        bool   // no reply to the TCP connection, not even a refusal
@@ -32,7 +32,7 @@ type probe struct {
 
 // arrival is the first datagram that a host has received from another host at one of its addresses.
 type arrival struct {
-	From, Address int    // the other host, and which of the own addresses
+	From, Address int    // the other host, and which address of the receiving host
 	Interface     string // the interface on which it arrived
 	Back          string // the interface by which the reply leaves
 }
@@ -44,10 +44,10 @@ type lookup struct {
 }
 
 const (
-	bulkBytes = 256 << 10   // that bulk sends over a connection, and gets back
-	seenBytes = 64          // of the field with the caller's address
-	slowName  = time.Second // the shortest look-up of a name that is reported as slow
-	smallest  = 576         // bytes of an IP packet that every network passes
+	bulkBytes = 256 << 10   // the bytes that bulk sends over a connection, and gets back
+	seenBytes = 64          // the bytes of the field with the caller's address
+	slowName  = time.Second // a look-up of a name that takes this long is reported as slow
+	smallest  = 576         // bytes of an IP packet that every network passes (RFC 791)
 )
 
 // echo is the other side of bulk: after the listener has sent its token on the connection, it sends
@@ -98,8 +98,9 @@ type receiver struct {
 	open    []*net.UDPConn
 }
 
-// receive opens a socket for datagrams to the address of this index, stores its port in a, and
-// replies to each datagram with its size.
+// receive opens a socket for datagrams to the address a of this host, and stores the socket's port
+// in a. A goroutine replies to each datagram with the datagram's size, and stores the first one of
+// each host as an arrival at address number index.
 func (r *receiver) receive(index int, a *Address) {
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(a.IP)})
 	if err != nil {
@@ -139,8 +140,8 @@ func (r *receiver) receive(index int, a *Address) {
 	}()
 }
 
-// sender returns the index of the host that has sent a datagram, which consists of the token, that
-// index and filling. It returns false if the token is another one.
+// sender returns the index of the host that has sent a datagram. A datagram consists of the token,
+// that index and filling. sender returns false if the datagram does not begin with token.
 func sender(data []byte, token string) (host int, ok bool) {
 	rest, ok := strings.CutPrefix(string(data), token+" ")
 	if !ok {
@@ -190,6 +191,7 @@ func arrivedOn(control []byte) string {
 // outInterface returns the interface by which packets to an address leave this host: the one with
 // the source address that the kernel chooses for them.
 func outInterface(to net.IP) string {
+	// Connecting a UDP socket sends nothing, so any port will do; 9 is that of discard.
 	c, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: to, Port: 9})
 	if err != nil {
 		return ""
@@ -205,15 +207,15 @@ func outInterface(to net.IP) string {
 }
 
 // sendDatagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
-// reports whether a reply has arrived. It waits for at most `each` after each datagram. me is the
+// reports whether a reply has arrived. It waits at most `timeout` after each datagram. me is the
 // number of this host.
-func sendDatagrams(a Address, me, n int, each time.Duration) bool {
+func sendDatagrams(a Address, me, n int, timeout time.Duration) bool {
 	c, err := net.Dial("udp", net.JoinHostPort(a.IP, strconv.Itoa(a.UDP)))
 	if err != nil {
 		return false
 	}
 	defer c.Close()
-	header := 28
+	header := 28 // bytes of the headers of IPv4 and UDP
 	if raw, err := c.(*net.UDPConn).SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { // no fragments, whatever MTU the kernel has for the path
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
@@ -221,7 +223,7 @@ func sendDatagrams(a Address, me, n int, each time.Duration) bool {
 		})
 	}
 	if strings.Contains(a.IP, ":") {
-		header = 48
+		header = 48 // of IPv6 and UDP
 	}
 	data := []byte(fmt.Sprintf("%s %d ", a.Token, me))
 	for len(data) < n-header {
@@ -231,7 +233,7 @@ func sendDatagrams(a Address, me, n int, each time.Duration) bool {
 		if _, err := c.Write(data); err != nil {
 			continue // for example too long for the interface
 		}
-		_ = c.SetReadDeadline(time.Now().Add(each))
+		_ = c.SetReadDeadline(time.Now().Add(timeout))
 		back := make([]byte, 16)
 		if k, err := c.Read(back); err == nil && string(back[:k]) == strconv.Itoa(len(data)) {
 			return true
@@ -243,16 +245,16 @@ func sendDatagrams(a Address, me, n int, each time.Duration) bool {
 // findLargest finds, by bisection, the size of the largest IP packet, up to limit bytes, that
 // arrives at an address; it returns 0 if not even the smallest packet arrives.
 func findLargest(a Address, me, limit int) int {
-	const each = 150 * time.Millisecond
-	if limit <= smallest || !sendDatagrams(a, me, smallest, each) {
+	const timeout = 150 * time.Millisecond
+	if limit <= smallest || !sendDatagrams(a, me, smallest, timeout) {
 		return 0
 	}
-	if sendDatagrams(a, me, limit, each) {
+	if sendDatagrams(a, me, limit, timeout) {
 		return limit
 	}
 	low, high := smallest, limit+1
-	for high-low > 8 {
-		if middle := (low + high) / 2; sendDatagrams(a, me, middle, each) {
+	for high-low > 8 { // the result is exact to 8 bytes
+		if middle := (low + high) / 2; sendDatagrams(a, me, middle, timeout) {
 			low = middle
 		} else {
 			high = middle
@@ -293,7 +295,7 @@ func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 // probeOne tries datagrams, a connection and a large transfer to an address. If the large transfer
 // fails, it finds the largest datagram that arrives.
 func probeOne(a Address, me int, timeout time.Duration) (p probe) {
-	sendDatagrams(a, me, 0, timeout/10) // so that the other host learns whether those of this one arrive
+	sendDatagrams(a, me, 0, timeout/10) // the other host records whether this host's datagrams arrive
 	c, err := dial(a, timeout)
 	if err != nil {
 		p.Silent, p.Refused = err == errSilent, err.Error()
@@ -319,21 +321,22 @@ func lookUpNames(hosts []Host, timeout time.Duration) []lookup {
 	return all
 }
 
-// exchange has this host probe the others if this PE is the first of its host (me >= 0 is then the
-// host's number), gathers what all hosts have found, and returns the findings about causes. All PEs
-// call it. first has the first PE of each host.
+// exchange probes the other hosts if this PE is the first of its host, gathers what all hosts have
+// found, and returns the findings about causes. All PEs call it. me is the number of this host, or
+// -1 if this PE is not the first of its host. first has the first PE of each host, and r the
+// datagrams that have reached this host.
 func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *receiver, timeout time.Duration) ([]Finding, error) {
 	var tried []probe
-	var looked []lookup
+	var lookups []lookup
 	if me >= 0 {
 		tried = probeAll(hosts, me, timeout)
-		looked = lookUpNames(hosts, timeout)
+		lookups = lookUpNames(hosts, timeout)
 	}
 	allTried, err := gather(boot, tried)
 	if err != nil {
 		return nil, err
 	}
-	// Every host has sent its datagrams now.
+	// The allgather was a barrier: every host has sent its datagrams now.
 	var arrived []arrival
 	if me >= 0 {
 		arrived = r.arrivals()
@@ -342,7 +345,7 @@ func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *re
 	if err != nil {
 		return nil, err
 	}
-	allLooked, err := gather(boot, looked)
+	allLookups, err := gather(boot, lookups)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +353,7 @@ func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *re
 	for _, pe := range first {
 		found.tried = append(found.tried, allTried[pe])
 		found.arrived = append(found.arrived, allArrived[pe])
-		found.names = append(found.names, allLooked[pe])
+		found.names = append(found.names, allLookups[pe])
 	}
 	return found.causes(), nil
 }

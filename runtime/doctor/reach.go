@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/bootstrap"
 )
 
-// Host is what a report has about one host.
+// Host is the part of a report about one host.
 type Host struct {
 	Name           string
 	ID             string   // equal in PEs that share memory
@@ -41,18 +41,19 @@ type failure struct {
 	Why           string
 }
 
-// Reach has the first PE of each host of a job connect to all addresses of all other hosts, by TCP.
-// Every PE calls it and gets the same hosts, in the order of their first PEs, and findings about
-// the network between them. timeout is how long each connection may take. deep also looks for the
-// causes of faults, by large transfers, datagrams and look-ups of names.
+// Reach makes the first PE of each host of a job connect to all addresses of all other hosts, by
+// TCP. Every PE calls it and gets the same hosts, in the order of their first PEs, and findings
+// about the network between them. mine describes this PE's host. timeout is how long each
+// connection may take. With deep, Reach also looks for the causes of faults, by large transfers,
+// datagrams and look-ups of names.
 func Reach(boot bootstrap.Bootstrap, mine Host, timeout time.Duration, deep bool) ([]Host, []Finding, error) {
-	first, err := gather(boot, mine.ID)
+	ids, err := gather(boot, mine.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	number, me := map[string]int{}, -1 // me: number of the host whose first PE this is; -1: another PE is its first
-	var pes [][]libshmem.PE
-	for pe, id := range libshmem.ByPE(first) {
+	var pes [][]libshmem.PE            // of each host
+	for pe, id := range libshmem.ByPE(ids) {
 		if _, known := number[id]; !known {
 			if pe == boot.Rank() {
 				me = len(pes)
@@ -74,13 +75,13 @@ func Reach(boot bootstrap.Bootstrap, mine Host, timeout time.Duration, deep bool
 			}
 		}
 	}
-	listening, err := gather(boot, mine)
+	byPE, err := gather(boot, mine) // now that the first PE of each host listens
 	if err != nil {
 		return nil, nil, err
 	}
 	hosts := make([]Host, len(pes))
 	for i := range hosts {
-		hosts[i] = listening[pes[i][0]]
+		hosts[i] = byPE[pes[i][0]]
 		hosts[i].PEs = pes[i]
 	}
 	var failed []failure
@@ -148,7 +149,7 @@ func listen() (addresses []Address, stop func()) {
 				if err != nil {
 					return // stop has closed the listener
 				}
-				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // then the caller misses the token
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // if it passes, the caller gets no token
 				go func() {
 					defer c.Close()
 					if _, err := c.Write([]byte(a.Token)); err == nil {
@@ -183,7 +184,7 @@ func local() []Address {
 	return all
 }
 
-// maxDials is how many connections one host tries at the same time at most.
+// maxDials caps the connections that one host tries at the same time.
 const maxDials = 64
 
 // connect tries all addresses of the other hosts, at most maxDials at a time, and returns the
@@ -218,8 +219,8 @@ func connect(hosts []Host, me int, timeout time.Duration) []failure {
 // errSilent is the error of a connection that was neither accepted nor refused in time.
 var errSilent = errors.New("no answer")
 
-// checkConnects connects to an address, reads the token by which this job's listener is known, and
-// closes the connection.
+// checkConnects connects to an address, checks the token that only this job's listener there sends,
+// and closes the connection.
 func checkConnects(a Address, timeout time.Duration) error {
 	c, err := dial(a, timeout)
 	if err == errSilent {

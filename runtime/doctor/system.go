@@ -14,7 +14,8 @@ type System struct {
 	root string
 }
 
-// At returns the machine whose proc, sys and dev are below a folder; "" means this machine.
+// At returns the machine whose folders proc, sys and dev are below the folder root; "" means this
+// machine.
 func At(root string) *System { return &System{root} }
 
 // Findings returns the findings about the machine, for a job with these settings, in the order in
@@ -82,7 +83,7 @@ func (s *System) status(name string) string {
 	return ""
 }
 
-// The capabilities that make a difference, by their numbers in capability.h.
+// The capabilities that findings depend on, with their numbers of linux/capability.h.
 const (
 	capIPCLock   = 14
 	capSysPtrace = 19

@@ -1,12 +1,11 @@
 // Package guard catches the panics of goroutines and of functions that C calls, and passes them to
-// one function, which ends the process (see End). It owns that function, and does not know how a
-// process ends.
+// the function that End has set, which ends the process. It does not know how a process ends.
 //
 // A panic that nothing catches makes Go print a traceback and end the process with status 2: the
 // text names neither the PE nor the call, and the launcher learns no reason. tests/repo checks that
 // each goroutine of the library, and each function that it exports to C, uses this package. Some
-// errors are no panics, and Go ends the process at once: concurrent writes of a map, no memory or
-// stack left, and a fault at an address that is not near 0.
+// errors are not panics, and at these Go ends the process at once: concurrent writes of a map, no
+// memory or stack left, and a fault at an address that is not near 0.
 //
 // In a process that has not called End, as in commands and tests, panics go on as if the package
 // were not there.
@@ -31,12 +30,12 @@ func (p *Panic) Error() string { return fmt.Sprintf("%s: internal error: %v", p.
 // end is the function that End has set; nil: none.
 var end atomic.Pointer[func(*Panic)]
 
-// End sets the function that ends the process for a panic. It is called on the goroutine of the
-// panic, after its deferred functions, and not called again on that goroutine. It does not return.
+// End sets f, the function that ends the process for a panic. f is called on the goroutine of the
+// panic, after the goroutine's deferred functions, and must not return.
 func End(f func(*Panic)) { end.Store(&f) }
 
-// Catch catches a panic and ends the process. A goroutine, or a function that C calls, defers it;
-// where names it in the report. Without a panic it takes 4 ns.
+// Catch catches a panic and ends the process. A goroutine, or a function that C calls, defers
+// Catch; where names that goroutine or function in the report. Without a panic Catch takes 4 ns.
 func Catch(where string) {
 	if r := recover(); r != nil {
 		caught(where, r)

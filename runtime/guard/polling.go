@@ -12,16 +12,16 @@ var polling struct {
 }
 
 // others is how many goroutines run at a time besides those that poll: one that serves a call of
-// the program, and one that watches.
+// the program, and one that watches other PEs or the driver.
 const others = 2
 
 // GoPolling is Go for a goroutine that polls, and so seldom leaves its processor.
 //
-// It lets the Go runtime run that many goroutines more at a time (GOMAXPROCS). The runtime takes the
-// number from the processors to which the process was bound when the library was loaded, and a PE
-// may be bound to one. Its proxy then held the only place while it polled, and a thread of the
-// program that called into Go waited 10 ms, until the runtime took the place from the proxy: 900
-// tokens between two such PEs took 20 s instead of 2.
+// It raises GOMAXPROCS, the number of goroutines that the Go runtime runs at a time, so that
+// `others` goroutines can run beside all that poll. The runtime sets GOMAXPROCS to the number of
+// processors to which the process was bound when the library was loaded, and a PE may be bound to
+// one. Then a thread of the program that called into Go waited 10 ms, until the runtime interrupted
+// the polling proxy: 900 tokens between two such PEs took 20 s instead of 2.
 func GoPolling(where string, f func()) {
 	countPolling(1)
 	Go(where, func() {
@@ -30,8 +30,8 @@ func GoPolling(where string, f func()) {
 	})
 }
 
-// countPolling adds to the number of goroutines that poll, and raises the number that run at a time
-// if it is too low for them.
+// countPolling adds n to the number of goroutines that poll, and raises GOMAXPROCS if it is too low
+// for them. It never lowers GOMAXPROCS.
 func countPolling(n int) {
 	polling.Lock()
 	defer polling.Unlock()

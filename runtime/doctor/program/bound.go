@@ -11,8 +11,9 @@ import (
 )
 
 // checkBinding returns a finding about the library with NVSHMEM's soname to which the loader would
-// bind a file, if the file is started as a program of its own. A program that loads the file later,
-// as Python does, may have another such library in memory by then, to which the loader binds it.
+// bind the file f of this name in the folder dir, if f is started as a program of its own. A
+// program that loads f later, as Python does, may have another such library in memory by then, to
+// which the loader binds f.
 func (m Machine) checkBinding(name, dir string, f *elf.File) doctor.Finding {
 	own := filepath.Join(m.Lib, soname)
 	first := "LD_PRELOAD=" + own + ", or load that file before (shmem.nvshmem_path() in Python)"
@@ -28,7 +29,7 @@ func (m Machine) checkBinding(name, dir string, f *elf.File) doctor.Finding {
 			return m.bindingFinding(name, file, "LD_PRELOAD", "set LD_PRELOAD="+own)
 		}
 	}
-	for _, way := range []struct {
+	for _, place := range []struct { // in the loader's order
 		what    string
 		folders []string
 		remedy  string
@@ -38,29 +39,30 @@ func (m Machine) checkBinding(name, dir string, f *elf.File) doctor.Finding {
 		{"its run path (DT_RUNPATH)", runpath, "LD_LIBRARY_PATH=" + m.Lib},
 		{"the loader's default", m.Default, "LD_LIBRARY_PATH=" + m.Lib},
 	} {
-		for _, folder := range way.folders {
+		for _, folder := range place.folders {
 			if file := filepath.Join(folder, soname); folder != "" && sonameOf(file) == soname {
-				return m.bindingFinding(name, file, way.what, way.remedy)
+				return m.bindingFinding(name, file, place.what, place.remedy)
 			}
 		}
 	}
-	if f.Section(".interp") == nil { // a library, and its process may have one
+	if f.Section(".interp") == nil { // f is a library, and its process may have loaded NVSHMEM's
 		return doctor.Lack(name, first, "finds no %s itself: it binds to the one that its process has loaded", soname)
 	}
 	return doctor.Bad(name, "LD_LIBRARY_PATH="+m.Lib, "finds no %s", soname)
 }
 
-// bindingFinding returns the finding about the file `name`, which binds to the library `file` by a
-// way such as LD_LIBRARY_PATH: whether that library is this project's.
-func (m Machine) bindingFinding(name, file, way, remedy string) doctor.Finding {
+// bindingFinding returns the finding about the file `name`, which the loader binds to the library
+// `file`: whether that library is this project's. place is where the loader finds the library, such
+// as LD_LIBRARY_PATH.
+func (m Machine) bindingFinding(name, file, place, remedy string) doctor.Finding {
 	if isOwn(file) {
-		return doctor.Well(name, "binds to this library, %s, by %s", file, way)
+		return doctor.Well(name, "binds to this library, %s, by %s", file, place)
 	}
-	return doctor.Lack(name, remedy, "binds to %s by %s, which is not this library", file, way)
+	return doctor.Lack(name, remedy, "binds to %s by %s, which is not this library", file, place)
 }
 
-// folders returns the folders of a run path of f. dir, the folder of f, replaces $ORIGIN in them,
-// unless dir is empty.
+// folders returns the folders of a run path of f: that of the tag DT_RPATH or DT_RUNPATH. dir, the
+// folder of f, replaces $ORIGIN in them, unless dir is empty.
 func folders(f *elf.File, tag elf.DynTag, dir string) (all []string) {
 	texts, err := f.DynString(tag)
 	if err != nil {
@@ -93,7 +95,7 @@ func sonameOf(file string) string {
 	return ""
 }
 
-// isOwn reports whether a library of NVSHMEM's soname is this project's.
+// isOwn reports whether a library with NVSHMEM's soname is this project's: that one needs ownNames.
 func isOwn(file string) bool {
 	f, err := elf.Open(file)
 	if err != nil {

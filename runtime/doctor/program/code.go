@@ -13,20 +13,21 @@ import (
 	"libshmem/runtime/doctor"
 )
 
-// machineCUDA is the machine of code for NVIDIA's GPUs in an ELF file.
+// machineCUDA is the machine of code for NVIDIA's GPUs in an ELF file (EM_CUDA).
 const machineCUDA = elf.Machine(190)
 
-// code is what the device code of a file is built with.
+// code says which version of NVSHMEM, or of this library's headers, the device code of a file
+// contains.
 type code struct {
 	state    uint64 // bytes of the structure that NVIDIA's host library fills; 0: there is none
 	version  string // of NVSHMEM, by its variable; "": not known
 	ibgda    bool   // it has NVSHMEM's functions by which kernels drive the queues of InfiniBand NICs
 	own      bool   // it has kernels that use this project's headers
-	unlisted bool   // some code is compressed, or has no symbols, so that its calls cannot be seen
+	unlisted bool   // some code is compressed, or has no symbols, so that the calls in it are not known
 	bitcode  bool   // it is bitcode, which does not show the structure's size, with NVIDIA's structure
 }
 
-// codeOf finds out from the symbols of a cubin, a file of device code, what it is built with.
+// codeOf reads the symbols of a cubin, an ELF file of device code.
 func codeOf(f *elf.File) code {
 	var c code
 	symbols, err := f.Symbols()
@@ -64,8 +65,8 @@ func versionOf(f *elf.File, s elf.Symbol) string {
 	return v
 }
 
-// codeWithin finds out what the device code in a program is built with. has is false if the program
-// has none.
+// codeWithin reads the symbols of all cubins in a program. has is false if the program has no
+// device code.
 func codeWithin(f *elf.File) (all code, has bool) {
 	for _, s := range f.Sections {
 		if s.Name != ".nv_fatbin" && s.Name != "__nv_relfatbin" || s.Size == 0 {
@@ -94,15 +95,16 @@ func codeWithin(f *elf.File) (all code, has bool) {
 	return all, has
 }
 
-// stateVersions are the versions of NVSHMEM by the size of the structure.
+// stateVersions are the versions of NVSHMEM by the size in bytes of code.state's structure.
 var stateVersions = map[uint64]string{776: "3.3 to 3.6", 816: "3.7", 848: "3.8"}
 
-// report returns the findings about device code, and whether it uses NVSHMEM.
+// report returns the findings about device code in the file of this name, and whether the code uses
+// NVSHMEM.
 func (c code) report(name string) report {
-	one := func(uses bool, f doctor.Finding) report { return report{[]doctor.Finding{f}, uses} }
+	reportOf := func(uses bool, f doctor.Finding) report { return report{[]doctor.Finding{f}, uses} }
 	switch {
 	case c.bitcode:
-		return one(true, doctor.Well(name, "is bitcode with NVIDIA's device code: of NVSHMEM %s %s", strings.Join(served, ", "), where))
+		return reportOf(true, doctor.Well(name, "is bitcode with NVIDIA's device code: of NVSHMEM %s %s", strings.Join(served, ", "), where))
 	case c.state != 0:
 		version, known := "of a version that is not known here", false
 		if v := stateVersions[c.state]; v != "" {
@@ -117,15 +119,15 @@ func (c code) report(name string) report {
 			text += "; they can drive InfiniBand's queues themselves"
 		}
 		if known {
-			return one(true, doctor.Well(name, "%s: %s", text, where))
+			return reportOf(true, doctor.Well(name, "%s: %s", text, where))
 		}
-		return one(true, doctor.Bad(name, rebuild, "%s", text))
+		return reportOf(true, doctor.Bad(name, rebuild, "%s", text))
 	case c.own:
-		return one(true, doctor.Well(name, "has kernels of this library's headers"))
+		return reportOf(true, doctor.Well(name, "has kernels of this library's headers"))
 	case c.unlisted:
-		return one(false, doctor.Lack(name, "build it without nvcc's --compress-mode, to see more", "has code for GPUs that is compressed, or has no names: what it calls cannot be seen"))
+		return reportOf(false, doctor.Lack(name, "build it without nvcc's --compress-mode, to see more", "has code for GPUs that is compressed, or has no names: what it calls cannot be seen"))
 	}
-	return one(false, doctor.Well(name, "has code for GPUs that does not call NVSHMEM"))
+	return reportOf(false, doctor.Well(name, "has code for GPUs that does not call NVSHMEM"))
 }
 
 // examineBitcode examines a file of LLVM's bitcode, in which the names of symbols are text.

@@ -1,12 +1,12 @@
-// Package program reports what a built program of NVSHMEM needs, and what it would get from this
-// library: an executable, a shared library, a cubin, a file of bitcode, or a wheel with such files.
-// It only reads the files, and runs nothing.
+// Package program reports what a built program of NVSHMEM needs, and whether this library provides
+// it. A program is an executable, a shared library, a cubin, a file of bitcode, or a wheel with
+// such files. The package only reads the files, and runs nothing.
 //
 // Programs differ in how much of NVIDIA's library is built into them. A program that only calls the
 // host library runs with any library that has its names. A program whose kernels call NVSHMEM
 // contains NVIDIA's device archive or its bitcode, which reads structures that the host library
-// fills. This library fills those of some releases, in jobs in which loads and stores reach all
-// PEs.
+// fills. This library fills the structures of some releases (served), in jobs in which loads and
+// stores reach all PEs.
 package program
 
 import (
@@ -23,7 +23,7 @@ import (
 	"libshmem/runtime/doctor"
 )
 
-// soname is the library that programs of NVSHMEM need.
+// soname is the soname of NVSHMEM's host library, which its programs need.
 const soname = "libnvshmem_host.so.3"
 
 // ownNames is the library of this project that has NVSHMEM's names. Programs that were linked with
@@ -52,8 +52,8 @@ func isServed(version string) bool {
 // rebuild is the remedy for device code of releases that this library does not serve.
 const rebuild = "compile it against this library's headers, docs/start/from-nvshmem.md"
 
-// Examine returns the findings about a file: what it needs of NVSHMEM, and what it would get on
-// machine m.
+// Examine returns the findings about a file: what the file needs of NVSHMEM, and which libraries it
+// would be bound to on machine m.
 func (m Machine) Examine(file string) ([]doctor.Finding, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -77,8 +77,8 @@ type report struct {
 	uses     bool
 }
 
-// examine examines n bytes of a file called name in a folder. dir is empty for a member of a wheel,
-// whose folder is not known.
+// examine examines a file called name, of n bytes, in the folder dir. dir is empty for a member of
+// a wheel, whose folder is not known.
 func (m Machine) examine(name, dir string, r io.ReaderAt, n int64) (report, error) {
 	var head [4]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
@@ -87,9 +87,9 @@ func (m Machine) examine(name, dir string, r io.ReaderAt, n int64) (report, erro
 	switch magic := string(head[:]); {
 	case magic == elf.ELFMAG:
 		return m.examineELF(name, dir, r)
-	case magic == "BC\xc0\xde" || magic == "\xde\xc0\x17\x0b":
+	case magic == "BC\xc0\xde" || magic == "\xde\xc0\x17\x0b": // raw bitcode, or with a wrapper
 		return m.examineBitcode(name, r, n)
-	case magic == "PK\x03\x04" && dir != "":
+	case magic == "PK\x03\x04" && dir != "": // zip, but not within a wheel
 		return m.examineWheel(name, r, n)
 	}
 	return report{}, fmt.Errorf("read %s: it is neither an executable, a shared library, a cubin, bitcode nor a wheel", name)
@@ -127,7 +127,7 @@ func (m Machine) examineELF(name, dir string, r io.ReaderAt) (report, error) {
 		all.findings = append(all.findings, doctor.Well(name, "was linked with this library"))
 	case slices.Contains(needed, soname):
 		all.findings = append(all.findings, m.checkArchive(name, f, names), m.checkNames(name, names), m.checkBinding(name, dir, f))
-	case len(names) > 0: // a library that a program loads together with one that needs the soname
+	case len(names) > 0: // a library whose program also loads a library that needs the soname
 		all.findings = append(all.findings, m.checkArchive(name, f, names), m.checkNames(name, names))
 	case opensByName(f):
 		all.findings = append(all.findings, doctor.Well(name, "opens %s itself, by name, and takes the one that its process has loaded: it calls the host library alone", soname))
@@ -135,13 +135,14 @@ func (m Machine) examineELF(name, dir string, r io.ReaderAt) (report, error) {
 		all = report{[]doctor.Finding{doctor.Well(name, "does not need NVSHMEM's host library")}, false}
 	}
 	if c, has := codeWithin(f); has {
-		of := c.report(name)
-		all.findings, all.uses = append(all.findings, of.findings...), all.uses || of.uses
+		device := c.report(name)
+		all.findings, all.uses = append(all.findings, device.findings...), all.uses || device.uses
 	}
 	return all, nil
 }
 
-// opensByName reports whether a file has the soname among its constants.
+// opensByName reports whether a file has the soname among its constants, as one that calls dlopen
+// with it.
 func opensByName(f *elf.File) bool {
 	s := f.Section(".rodata")
 	if s == nil {
@@ -164,9 +165,10 @@ func (m Machine) checkArchive(name string, f *elf.File, names []string) doctor.F
 	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of that release, and init refuses all but %s", version, strings.Join(served, ", "))
 }
 
-// archiveVersion returns the version of the device archive in a file. The archive's first function
-// has it among its constants. If these are not found, it returns a range of versions by the symbols
-// of the file that NVSHMEM has since a known version.
+// archiveVersion returns the version of the device archive in a file. The version is among the
+// constants of the archive's first function, 0x40 or 0x60 bytes from the function's name. If it is
+// not found there, archiveVersion returns a range of versions: those in which NVSHMEM has the
+// symbols of the file.
 func archiveVersion(f *elf.File) string {
 	if s := f.Section(".rodata"); s != nil {
 		if b, err := s.Data(); err == nil {
@@ -192,8 +194,9 @@ func archiveVersion(f *elf.File) string {
 	return "3.4 or earlier"
 }
 
-// versionAt returns the version that three words of 32 bits at index `at` of b are, such as "3.4.5"
-// for 3, 4 and 5; it returns false if they cannot be a version.
+// versionAt returns the version in three words of 32 bits at index `at` of b, such as "3.4.5" for
+// 3, 4 and 5, in the byte order of f. It returns false if the words cannot be a version of NVSHMEM
+// 3.
 func versionAt(b []byte, at int, f *elf.File) (string, bool) {
 	if at+12 > len(b) {
 		return "", false
