@@ -16,8 +16,8 @@ type Registrar interface {
 	Unregister(fabric.Region) error
 }
 
-// Watch reports memory of the process that was unmapped or mapped anew since it was added: its
-// pages are other ones now, or none. *memmonitor.Watch is one.
+// Watch reports memory that was added to it and has been unmapped, or mapped anew, since then. Such
+// memory has other pages now, or none. *memmonitor.Watch implements it.
 type Watch interface {
 	Add(memmonitor.Span) error
 	Changes(func(memmonitor.Span)) bool
@@ -49,11 +49,11 @@ type Cache struct {
 	page      uint64
 	drop      func(memmonitor.Span) // c.change, made once, because a method value allocates memory
 
-	// table is sorted by the begins of the regions. No region lies within another, so the table is
-	// also sorted by their ends.
+	// table has the kept regions, sorted by where they begin. No region lies within another, so the
+	// table is also sorted by where they end.
 	table  []*Region
-	oldest Region  // head of a circular list of the regions in the table, in order of use
-	errs   []error // for Close
+	oldest Region  // head of a circular list of the regions in the table, in order of last use
+	errs   []error // errors that Close returns
 	counts Counts
 }
 
@@ -61,9 +61,9 @@ type Cache struct {
 type Region struct {
 	fabric.Region
 	memmonitor.Span
-	users        int  // operations that use it
-	kept         bool // it is in the Cache's table, and stays registered when it has no users
-	newer, older *Region
+	users        int     // operations that use it
+	kept         bool    // it is in the Cache's table, and stays registered when it has no users
+	newer, older *Region // the neighbours in the list of regions by last use
 }
 
 // New makes an empty cache. The cache closes the watch. Without a watch (nil), or with a limit of
@@ -93,10 +93,12 @@ func (c *Cache) unwatch() error {
 func (c *Cache) Counts() Counts { return c.counts }
 
 // Get returns a registration of n bytes for one operation, after which the caller calls Put. It
-// returns a kept registration that contains the bytes, or makes one. A new one has whole pages: all
-// later operations in them use it.
+// returns a kept registration that contains the bytes, or makes one. A new one has whole pages, so
+// that later operations on memory in the same pages use it, too.
 func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	begin := uint64(uintptr(at))
+	// Changes is false while a change is under way whose range is not known: a kept registration
+	// may then have old pages.
 	if c.watch == nil || !c.watch.Changes(c.drop) {
 		return c.single(at, n)
 	}
@@ -106,8 +108,8 @@ func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 		c.counts.Hits++
 		return r, nil
 	}
-	own := memmonitor.Span{Begin: begin &^ (c.page - 1), End: (begin + n + c.page - 1) &^ (c.page - 1)}
-	for _, s := range []memmonitor.Span{c.widen(own), own} {
+	pages := memmonitor.Span{Begin: begin &^ (c.page - 1), End: (begin + n + c.page - 1) &^ (c.page - 1)}
+	for _, s := range []memmonitor.Span{c.widen(pages), pages} {
 		if r := c.add(s); r != nil {
 			r.users++
 			c.counts.Misses++
@@ -138,22 +140,22 @@ func (c *Cache) Close() error {
 
 // single registers memory for one operation only, because the cache cannot keep the registration.
 func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
-	got, err := c.register(at, n)
+	registered, err := c.register(at, n)
 	if err != nil {
 		return nil, err
 	}
 	c.counts.Single++
-	return &Region{Region: got, users: 1}, nil
+	return &Region{Region: registered, users: 1}, nil
 }
 
 // register registers memory. While the provider refuses, it evicts a kept registration and tries
 // again, because NICs limit the number and the bytes of registrations.
 func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
-	got, err := c.registrar.Register(at, n)
+	registered, err := c.registrar.Register(at, n)
 	for err != nil && c.evict() {
-		got, err = c.registrar.Register(at, n)
+		registered, err = c.registrar.Register(at, n)
 	}
-	return got, err
+	return registered, err
 }
 
 // find returns the region that contains a span, or nil. No region contains another, so only the
@@ -179,9 +181,9 @@ func (c *Cache) after(at uint64) int {
 	return low
 }
 
-// widen returns a span joined with the regions that it overlaps, as long as it grows to no more
-// than twice its size. Without that a program that goes through memory in overlapping steps would
-// register a part of it again in each step.
+// widen returns a span joined with the regions that it overlaps, as long as the result has at most
+// twice the size of the span. Otherwise a program that uses memory in overlapping steps would
+// register a part of the memory again in each step.
 func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
 	limit := 2 * (s.End - s.Begin)
 	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
@@ -206,7 +208,7 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 			return nil
 		}
 	}
-	got, err := c.register(pointer(s.Begin), n)
+	registered, err := c.register(pointer(s.Begin), n)
 	if err != nil {
 		return nil
 	}
@@ -220,7 +222,7 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	for i < len(c.table) && c.table[i].End <= s.End {
 		c.remove(i)
 	}
-	r := &Region{Region: got, Span: s, kept: true}
+	r := &Region{Region: registered, Span: s, kept: true}
 	c.table = slices.Insert(c.table, i, r)
 	c.counts.Bytes += n
 	c.counts.Regions++
@@ -229,7 +231,7 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	return r
 }
 
-// use moves region r to the end of the list that is sorted by last use, so that it is evicted last.
+// use moves region r to the end of the list that is sorted by last use, so that r is evicted last.
 func (c *Cache) use(r *Region) {
 	r.newer.older, r.older.newer = r.older, r.newer
 	r.newer, r.older = &c.oldest, c.oldest.older
@@ -249,8 +251,8 @@ func (c *Cache) evict() bool {
 	return false
 }
 
-// change removes the registrations that overlap the memory s, whose pages have changed: the NIC
-// would access the old pages.
+// change removes the registrations that overlap the memory s, whose pages have changed, because the
+// NIC would access the old pages through them.
 func (c *Cache) change(s memmonitor.Span) {
 	i := max(c.after(s.Begin)-1, 0)
 	for i > 0 && c.table[i-1].End > s.Begin {

@@ -1,7 +1,7 @@
 // Package mrcache keeps memory of the program registered with a NIC from one operation to the
-// next, if the NIC needs registrations: one takes as long as moving some hundred kilobytes. It owns
-// the list of registrations, their lifetime and their number; a provider registers, and a Watch
-// (package memmonitor) reports memory that now has other pages.
+// next, if the NIC needs registrations: a registration takes as long as moving some hundred
+// kilobytes. It owns the list of registrations, their lifetime and their number; a provider makes
+// the registrations, and a Watch (package memmonitor) reports memory that now has other pages.
 //
 // A registration holds pages, not addresses. When the program unmaps memory and gets other pages at
 // the same address, the registration moves bytes that the program does not see. So Get first reads

@@ -3,8 +3,9 @@
 // times a second.
 //
 // It owns the list of ranges; the front (capi/front/ranges.c) shows them, because it shows the
-// program's calls, too. Without a profiler, Around adds no provider, so that it costs nothing; with
-// one, the C code must not post to the NIC itself, so every operation passes through here.
+// program's calls, too. Without a profiler, Around adds no provider, so that ranges cost nothing.
+// With a profiler, the C code must not post to the NIC itself (Native), so that every operation
+// passes through here.
 package nvtx
 
 import (
@@ -14,14 +15,14 @@ import (
 	"libshmem/fabric"
 )
 
-// Show starts the range of that name on the calling thread; the name Leave ends the current one.
+// Show starts a range on the calling thread; the name Leave ends the current range instead.
 type Show func(Name)
 
-// provider passes operations to another provider and shows each as a range.
+// provider passes operations to an inner provider and shows each as a range.
 type provider struct {
-	fabric.Provider
-	atomics fabric.Atomics // the other provider, if it has atomic operations
-	show    Show
+	fabric.Provider                // the inner provider
+	atomics         fabric.Atomics // the inner provider; nil if it has no atomic operations
+	show            Show
 }
 
 // Around returns a provider that passes operations to inner and shows each as a range. Without a

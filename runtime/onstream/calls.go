@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// Comparisons and operations on signals, as shmem.h numbers them.
+// Comparisons and operations on signals, with the numbers of shmem.h.
 const (
 	cmpEQ     = 0
 	cmpGE     = 5
@@ -45,10 +45,10 @@ type Job struct {
 	NPEs     int
 	User     uint64        // the program's address of its user heap
 	Heap     gpu.Address   // this GPU's address of this PE's user heap
-	Direct   []gpu.Address // this GPU's address of each PE's user heap; 0: it is reached through a ring
+	Direct   []gpu.Address // this GPU's address of each PE's user heap; 0: the PE is reached through a ring
 	Rings    bool          // some PE is reached through a ring
 	Survives bool          // the job continues when a PE is lost
-	Image    gpu.Address   // the job's description for kernels, copied to them by Code.SetJob
+	Image    gpu.Address   // the job's description, which Code.SetJob copies to the kernels' module
 	Bytes    uint64        // size of the description
 
 	// Bounce is BounceBytes of zeroed memory that no context owns, through which kernels copy
@@ -73,8 +73,8 @@ func Open(dev Device, job Job, file string) *Calls {
 	return c
 }
 
-// Direct returns this GPU's addresses of the user heaps of all PEs, and the program's address of
-// its own.
+// Direct returns this GPU's addresses of the user heaps of all PEs (Job.Direct), and the program's
+// address of its own user heap.
 func (c *Calls) Direct() ([]gpu.Address, uint64) { return c.job.Direct, c.job.User }
 
 // symmetric returns this GPU's address of a symmetric address of the program.
@@ -141,8 +141,8 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launchRemote(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
-// signal queues the update of a signal word. The driver executes a store by the stream itself, like
-// a kernel, after the stream's earlier work.
+// signal queues the update of a signal word: as a store by the stream itself, if the signal is set
+// and the GPU reaches it, else by a kernel. Both run after the stream's earlier work.
 func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	if at := c.at(call.Signal, libshmem.PE(call.PE)); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
 		return c.dev.Write64(s, at, call.Value)
@@ -169,14 +169,15 @@ func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelPutNotify, 1, 1, s, &k)
 }
 
-// waits reports whether the stream may wait for a word by itself. Nothing can end such a wait,
-// so if the job is to continue when a PE is lost, a kernel must wait instead.
-func (c *Calls) waits() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
+// streamMayWait reports whether the stream may wait for a word by itself. Nothing can end such a
+// wait, so if the job is to continue when a PE is lost, a kernel must wait instead.
+func (c *Calls) streamMayWait() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
 
-// count queues a wait until a counter has reached a value. The stream itself compares by the signed
-// difference, which is right for counters and not for other words: wait leaves >= to a kernel.
+// count queues a wait until a counter has reached a value. A stream compares by the signed
+// difference, which is right for counters but not for all values of other words: for those, wait
+// uses a kernel for >=.
 func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
-	if call.Op == cmpGE && c.waits() {
+	if call.Op == cmpGE && c.streamMayWait() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.AtLeast)
 	}
 	return c.wait(call, s)
@@ -185,8 +186,8 @@ func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 // wait queues a wait for one or more words: by the stream itself for one word of 64 bits that is to
 // be equal to a value, else by a kernel.
 func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
-	whole := call.Width&^queue.Signed == 8
-	if whole && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.waits() {
+	is64Bits := call.Width&^queue.Signed == 8
+	if is64Bits && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.streamMayWait() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.Equal)
 	}
 	k := *call

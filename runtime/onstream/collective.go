@@ -12,17 +12,17 @@ const (
 	warp  = 32
 	block = 512
 
-	// shareBytes is the least that a block of a copying collective copies to a PE if another block
-	// copies the rest, shareBlocks the most blocks for one other PE, and allBlocks for all.
+	// In a collective that copies, several blocks share the bytes for one PE only if each has at
+	// least shareBytes. shareBlocks is the most blocks for one other PE, and allBlocks for all.
 	shareBytes  = 64 << 10
 	shareBlocks = 32
 	allBlocks   = 96
 
-	// spreadPEs is the most PEs of a team in which each notifies all others directly
-	// to synchronize, as SHMEMI_SYNC_ALL_TO_ALL of the header.
+	// spreadPEs is the most PEs of a team in which each PE notifies all others directly to
+	// synchronize, as SHMEMI_SYNC_ALL_TO_ALL in the kernels' headers.
 	spreadPEs = 64
-	// spreadBytes is the least that a block combines of a spread reduction, in which many blocks of
-	// each PE work on the PE's part: four words of 16 bytes for each thread.
+	// In a spread reduction up to spreadBlocks blocks of each PE work on the PE's part. spreadBytes
+	// is the least that a block combines: four words of 16 bytes for each thread.
 	spreadBytes  = 4 * 16 * block
 	spreadBlocks = 64
 	// packedBytes is the size up to which a packed reduction, which moves twice the bytes in one
@@ -44,8 +44,8 @@ func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block
 // are at most limit blocks.
 func blocksFor(n, least, limit uint64) uint32 { return uint32(max(1, min((n+least-1)/least, limit))) }
 
-// near reports whether the GPUs of a call's team reach each other directly and the team is small
-// enough, so that many blocks can work side by side.
+// near reports whether many blocks can work on a collective at the same time: the GPUs of all PEs
+// reach each other directly, and the call's team has at most spreadPEs PEs.
 func (c *Calls) near(call *queue.StreamCall) bool { return !c.job.Rings && call.TeamPEs <= spreadPEs }
 
 // move queues a collective that only copies: broadcast, fcollect or alltoall. If the GPU reaches
@@ -64,8 +64,8 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 }
 
 // copyBlocks returns how many blocks copy n bytes to each of the other PEs: the same number for
-// each, or one in all if that has little to do. Several blocks need a count of those that have
-// finished, which takes a microsecond.
+// each PE, or a single block if it has little to do. Several blocks count those that have finished,
+// which takes a microsecond.
 func copyBlocks(n, others uint64) uint32 {
 	if n*others <= shareBytes {
 		return 1
@@ -86,8 +86,8 @@ func (c *Calls) copyForOnePE(k *queue.StreamCall, s gpu.Stream, n uint64) error 
 	return c.dev.CopyAsync(s, gpu.Address(k.Dest), gpu.Address(k.Source), n)
 }
 
-// maxPackedBytes returns how many bytes a packed reduction has at most, so that it fits the work
-// area. In the work area each word of 8 bytes, with its flag, occupies 16 bytes for each PE, twice.
+// maxPackedBytes returns the most bytes of a packed reduction that fit the work area. In the work
+// area each word of 8 bytes, with its flag, occupies 16 bytes for each PE, twice.
 func (c *Calls) maxPackedBytes() uint64 {
 	const line, data = 16, 8
 	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data

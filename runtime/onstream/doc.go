@@ -3,9 +3,9 @@
 // call: the copy engine, an operation of the stream itself, or one of the library's own kernels
 // (device/kernels), in how many blocks, and by which algorithm.
 //
-// It does not check arguments, which the C front has done, and waits only in Drain. The work that a
-// call leaves in the stream may be captured in a graph and replayed: nothing of it depends on how
-// often it has run.
+// It does not check arguments, which the C front has done, and only drain waits. The work that a
+// call leaves in the stream may be captured in a graph and replayed: no part of the work depends on
+// how often it has run.
 //
 // Calls may be used from any goroutine once Open has returned. Work runs in the order of the
 // stream; between PEs the order is that of device/kernels.

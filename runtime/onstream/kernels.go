@@ -19,9 +19,9 @@ const prefix = "shmemi_stream_"
 
 // kernels are the library's kernels, or the reason why there are none.
 type kernels struct {
-	code    Code
-	all     [kernelCount]Kernel
-	missing error
+	code    Code                // nil: no kernels are loaded
+	all     [kernelCount]Kernel // by number
+	missing error               // why there are no kernels; nil: they are loaded
 }
 
 // load loads all kernels from a file. If the driver loaded a kernel only at its first
@@ -62,7 +62,7 @@ func (k *kernels) launch(which kernel, blocks, threads uint32, s gpu.Stream, c *
 	return k.code.Launch(k.all[which], blocks, threads, s, c)
 }
 
-// Close unloads the kernels. None of them may run.
+// Close unloads the kernels. No kernel may run any more.
 func (k *kernels) Close() error {
 	if k.code == nil {
 		return nil

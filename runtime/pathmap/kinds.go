@@ -8,8 +8,8 @@ import (
 	"libshmem"
 )
 
-// kinds prints the map of a large job: one host for each kind of host, since most are
-// alike, and the one path between hosts.
+// kinds prints the map of a large job: the network path between hosts, and one host of each kind,
+// because most hosts are alike. Hosts are of one kind if their PEs have the same rows.
 func (m *Map) kinds(b *strings.Builder) error {
 	if len(m.nodes.Members) > 1 {
 		b.WriteString("between hosts:")
@@ -21,7 +21,7 @@ func (m *Map) kinds(b *strings.Builder) error {
 		}
 		b.WriteByte('\n')
 	}
-	order, who := group(len(m.nodes.Members), func(node int) string {
+	order, hostsOf := group(len(m.nodes.Members), func(node int) string {
 		var key strings.Builder
 		for _, pe := range m.nodes.Members[node] {
 			r := m.rows[pe]
@@ -31,7 +31,7 @@ func (m *Map) kinds(b *strings.Builder) error {
 		return key.String()
 	})
 	for _, kind := range order {
-		hosts := who[kind]
+		hosts := hostsOf[kind]
 		first := m.nodes.Members[hosts[0]]
 		numbers := make([]int, len(first))
 		for i, pe := range first {
@@ -48,8 +48,8 @@ func (m *Map) kinds(b *strings.Builder) error {
 	return nil
 }
 
-// text returns what a letter of the map means; "" for a letter that this view, such as that of
-// kernels, does not use.
+// text returns what a letter of the map means in this view; "" for a letter that the view does not
+// use.
 func (v *view) text(w Path) string {
 	for _, l := range v.legends {
 		if l.path == w {
@@ -76,7 +76,8 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 		for _, from := range classes {
 			fmt.Fprintf(t, "  %s", list(from))
 			for _, to := range classes {
-				// Within a class the last PE is another one than the first, if there are two.
+				// The first PE of a class is the sender, and the last the target: within one class
+				// of several PEs these are two different PEs.
 				path := v.of(m, pes[from[0]], pes[to[len(to)-1]])
 				used[path] = true
 				fmt.Fprintf(t, "\t%c", path)
@@ -97,14 +98,14 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 	var all [][]int
 	for place, pe := range pes {
-		at := 0
-		for at < len(all) && !m.alike(views, pes, pes[all[at][0]], pe) {
-			at++
+		class := 0
+		for class < len(all) && !m.alike(views, pes, pes[all[class][0]], pe) {
+			class++
 		}
-		if at == len(all) {
+		if class == len(all) {
 			all = append(all, nil)
 		}
-		all[at] = append(all[at], place)
+		all[class] = append(all[class], place)
 	}
 	return all
 }

@@ -1,7 +1,7 @@
-// Package pathmap is the map of a job: by which path each PE reaches the heap of each other PE,
-// from calls of the host and from kernels, and the text that shows the map to people. It chooses no
-// path and communicates with no PE: each PE reports its own paths, and runtime/topo tells which PEs
-// share a host.
+// Package pathmap has the path map of a job: by which path each PE reaches the heap of each other
+// PE, from calls of the host and from kernels. It prints the map as text. It chooses no path and
+// communicates with no PE: each PE reports its own paths, and runtime/topo finds the PEs that share
+// a host.
 package pathmap
 
 import (
@@ -18,7 +18,7 @@ type Path byte
 // The paths. A kernel submits an operation that its GPU cannot execute itself to a ring, and the
 // proxy uses the path.
 const (
-	Own     Path = '.' // it is the PE's own
+	Own     Path = '.' // the heap is the PE's own
 	Memory  Path = 'm' // loads and stores of the CPU, in the memory file of the host
 	Direct  Path = 'g' // loads and stores of the GPU
 	Copy    Path = 'c' // a copy engine of the GPU
@@ -28,9 +28,9 @@ const (
 
 // Row is one PE's report of its paths to the other PEs.
 type Row struct {
-	Name     string   // name of its host
+	Name     string   // name of the PE's host
 	Host     string   // a letter for the Path to each PE of its host, in their order, for calls of the host
-	Kernels  string   // the same for kernels; "": it runs none
+	Kernels  string   // the same for kernels; "": the PE runs none
 	Heap     string   // the memory of its heap, a word of SHMEM_HEAP
 	GPU      string   // PCI address of its GPU; "": none
 	Provider string   // libfabric provider; "": the job needs no network

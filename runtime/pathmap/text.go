@@ -128,10 +128,10 @@ func group[K comparable](n int, key func(i int) K) (order []K, members map[K][]i
 // reasons prints why PEs do not use a faster path within their host. what is the noun for PEs in
 // the text.
 func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
-	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
+	order, pesOf := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
 	for _, why := range order {
 		if why != "" {
-			fmt.Fprintf(b, "%s: %s\n", ranges(what, who[why]), why)
+			fmt.Fprintf(b, "%s: %s\n", ranges(what, pesOf[why]), why)
 		}
 	}
 }
@@ -164,25 +164,26 @@ func (m *Map) describe(pe libshmem.PE, hosts bool) peInfo {
 	return e
 }
 
-// table prints the heap, GPU and network of PEs, with one line for all PEs that are alike. If hosts
-// is true, the PEs are on several hosts, and the table names them.
+// table prints the heap, GPU and network of PEs, with one line for all PEs that are alike. what is
+// the title of the first column. If hosts is true, the PEs are on several hosts, and the table
+// names them.
 func (m *Map) table(b *strings.Builder, pes []libshmem.PE, what string, hosts bool) error {
-	order, who := group(len(pes), func(i int) peInfo { return m.describe(pes[i], hosts) })
-	some := slices.ContainsFunc(order, func(e peInfo) bool { return e.gpu != "-" })
+	order, pesOf := group(len(pes), func(i int) peInfo { return m.describe(pes[i], hosts) })
+	someGPU := slices.ContainsFunc(order, func(e peInfo) bool { return e.gpu != "-" })
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	line := func(first, host, heap, gpu, network string) {
 		cells := []string{first}
 		if hosts {
 			cells = append(cells, host)
 		}
-		if cells = append(cells, heap); some {
+		if cells = append(cells, heap); someGPU {
 			cells = append(cells, gpu)
 		}
 		fmt.Fprintln(t, strings.Join(append(cells, network), "\t"))
 	}
 	line(what, "host", "heap", "GPU", "network")
 	for _, e := range order {
-		line(list(who[e]), fmt.Sprintf("%d %s", e.node, e.name), e.heap, e.gpu, e.network)
+		line(list(pesOf[e]), fmt.Sprintf("%d %s", e.node, e.name), e.heap, e.gpu, e.network)
 	}
 	return t.Flush()
 }
@@ -203,7 +204,7 @@ func ranges(what string, numbers []int) string {
 	return what + " " + list(numbers)
 }
 
-// listed is how many ranges list prints at most.
+// listed caps the ranges that list prints.
 const listed = 8
 
 // list returns ascending numbers as ranges: "0-3,8". After `listed` ranges it only says how many

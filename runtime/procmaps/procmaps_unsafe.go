@@ -18,7 +18,7 @@ import (
 type Mapping struct {
 	Begin, End         uint64
 	Readable, Writable bool
-	Anonymous          bool // and private
+	Anonymous          bool // the memory is anonymous and private
 }
 
 // List is the opened list of mappings. One goroutine at a time may use it.
@@ -44,8 +44,8 @@ func (l *List) Close() error { return l.file.Close() }
 // Fd returns the descriptor of the list.
 func (l *List) Fd() uintptr { return l.file.Fd() }
 
-// query is struct procmap_query of linux/fs.h, which came with Linux 6.11. Before,
-// even one mapping costs the text of the whole list.
+// query is struct procmap_query of linux/fs.h, which came with Linux 6.11. On older kernels even
+// one mapping takes the text of the whole list.
 type query struct {
 	_                 structs.HostLayout
 	size, flags, addr uint64
@@ -60,7 +60,7 @@ type query struct {
 const (
 	querySize = 104
 	queryCode = 3<<30 | querySize<<16 | 'f'<<8 | 17
-	queryNext = 0x10 // asks for the mapping at the address or, if there is none, the next one at a higher address
+	queryNext = 0x10 // requests the mapping at the address or, if there is none, the next one above
 	// Bits of vma.
 	readable = 0x01
 	writable = 0x02

@@ -17,18 +17,18 @@
 // # Numbers
 //
 // A write's number travels in Space.Bits bits, the counts in messages in 32. A sender has at most
-// Space.Window writes under way that the target has not acknowledged. If the window had as many
-// writes as there are numbers, the target would still know which write is meant; with half as many
-// it can also tell a repeated write from an early one. Counts are compared by their distance, which
-// is right as long as no message is overtaken by 2^31 writes of its flow: 8 TiB of the smallest
-// that are not sent as messages.
+// Space.Window writes under way that the target has not acknowledged. Even with a window of as many
+// writes as there are numbers, the target would know which write a number means. The window is half
+// of that, so that the target can also distinguish a repeated write from an early one. Counts are
+// compared by their distance, which is right as long as no message is overtaken by 2^31 writes of
+// its flow: 8 TiB of the smallest writes that are not sent as messages.
 //
 // # Streams
 //
-// Immediate data has 32 bits, and not every provider names its sender. So each flow to a PE gets a
-// stream number from Streams at its first use, which the immediate data carries beside the write's
-// number. If there are more flows than numbers, or the reply with the number is still under way,
-// the sender itself keeps the order of the flow.
+// Immediate data has 32 bits, and not every provider reports the sender of a write. So each flow to
+// a PE gets a stream number from Streams at its first use, which the immediate data carries beside
+// the write's number. If there are more flows than stream numbers, or while the reply with the
+// number is under way, the sender itself keeps the order of the flow.
 //
 // Nothing here is safe for concurrent use.
 package sequence

@@ -13,9 +13,9 @@ type In struct {
 // bits.
 func NewIn(s Space) *In { return InAt(s, 0) }
 
-// InAt makes the target's state of a flow whose first edge writes have arrived.
+// InAt makes the target's state of a flow of which the first `edge` writes have arrived.
 func InAt(s Space, edge uint32) *In {
-	size := uint32(64)
+	size := uint32(64) // bits of the ring, a power of two
 	for size < s.Window {
 		size *= 2
 	}
@@ -49,8 +49,8 @@ func (i *In) flip(n uint32) {
 	i.seen[n/64] ^= 1 << (n % 64)
 }
 
-// Reached reports whether the target may apply a message that follows the first `need` writes of
-// the flow: whether all of these have arrived. A number too far ahead of them is an error.
+// Reached reports whether the target may apply a message that needs the first `need` writes of the
+// flow: whether all of them have arrived. A need more than a window beyond the edge is an error.
 func (i *In) Reached(need uint32) (bool, error) {
 	if d := int32(need - i.edge); d <= 0 {
 		return true, nil

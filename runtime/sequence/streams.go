@@ -9,7 +9,7 @@ type Streams[K comparable] struct {
 	of    map[K]uint32 // the number of each flow
 	to    []K          // the flow of each number
 	used  []bool       // by number
-	free  []uint32
+	free  []uint32     // the numbers of closed flows
 }
 
 // NewStreams makes a Streams with the numbers below limit: 1 << (32 - Space.Bits) for immediate

@@ -37,10 +37,9 @@ func (e *Error) Unwrap() error { return e.Cause }
 // OneLine returns the text of an error on one line, also of joined errors.
 func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// Causef makes a cause that prints as the formatted text alone and that errors.Is
-// takes for kind. The text replaces that of kind, which is too general to print
-// beside it: "PE 9 is outside 0..3" rather than "no such PE: PE 9 ...". An error
-// among the arguments, for %w, is in the chain as well.
+// Causef makes a cause of the given kind, for errors.Is, that prints as the formatted text alone.
+// The text of kind is too general to be printed beside it: "PE 9 is outside 0..3" rather than "no
+// such PE: PE 9 ...". An error among the arguments, for %w, is in the chain as well.
 func Causef(kind error, format string, args ...any) error {
 	return &cause{text: fmt.Errorf(format, args...), kind: kind}
 }

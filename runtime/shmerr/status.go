@@ -2,9 +2,8 @@ package shmerr
 
 import "errors"
 
-// Status is the code that crosses to C. The values are part of the binary
-// interface between libshmem.so and libshmem_core.so: they are never
-// renumbered, new ones come at the end.
+// Status is the code of an error that C gets. The values are part of the binary interface between
+// libshmem.so and libshmem_core.so: they are never renumbered, and new ones come at the end.
 type Status int32
 
 // The status codes, each with the sentinel of the same name below.
@@ -31,8 +30,8 @@ const (
 	unknownStatus        = Internal
 )
 
-// Sentinels, one for each kind of error: the cause of an *Error wraps one of these,
-// so that callers use errors.Is and never read the text.
+// Sentinels, one for each kind of error. The cause of an *Error wraps one of these, so that callers
+// can use errors.Is in place of the text.
 var (
 	ErrNotInit     = &sentinel{NotInit, "the library is not initialised"}
 	ErrFinalised   = &sentinel{Finalised, "the library has been finalised"}

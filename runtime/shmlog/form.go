@@ -19,8 +19,8 @@ const (
 	partSubsys = "subsys"
 )
 
-// people returns a writer that turns zerolog's records into lines of text.
-func people(out io.Writer) io.Writer {
+// textWriter returns a writer that turns zerolog's records into lines of text.
+func textWriter(out io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{
 		Out: out, NoColor: true,
 		PartsOrder:    []string{partWho, partSubsys, zerolog.MessageFieldName},
@@ -41,7 +41,7 @@ func terminal(f *os.File) bool {
 	return err == nil
 }
 
-// who names the origin of a record, at the record's beginning: host:pid:tid [gpu] PE.
+// who is the origin of records. A line of text begins with it: host:pid:tid [gpu] PE.
 type who struct {
 	host string
 	pid  int
@@ -58,7 +58,7 @@ func self() who {
 	return who{host, os.Getpid(), -1, libshmem.NoPE}
 }
 
-// text returns the beginning of a line of text, with the number of the calling thread.
+// text returns the beginning of a line of text, with the ID of the calling thread.
 func (w *who) text() string {
 	s := w.host + ":" + strconv.Itoa(w.pid) + ":" + strconv.Itoa(unix.Gettid())
 	if w.gpu >= 0 {

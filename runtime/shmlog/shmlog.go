@@ -10,7 +10,7 @@
 //
 // Callers decide the level of each record; SHMEM_LOG_LEVEL, SHMEM_LOG_SUBSYS and SHMEM_LOG_FILE
 // decide which records are printed, and where. Texts are in lower case and name causes, not
-// guesses. Nothing logs on a path that a put or a wait takes. zerolog does the writing.
+// guesses. A put or a wait logs nothing. The library zerolog formats and writes the records.
 package shmlog
 
 import (
@@ -38,19 +38,19 @@ type Log struct {
 	mu     sync.Mutex
 	who    who
 	lines  zerolog.Logger
-	people bool // records are lines of text, and not JSON
+	asText bool // records are lines of text, and not JSON
 	out    io.Writer
 	file   *file // the file of SHMEM_LOG_FILE; nil: the log goes to stderr
 }
 
 // Open makes the log of a process. Without SHMEM_LOG_FILE it goes to stderr.
 func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
-	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys, who: self(), people: true}
+	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys, who: self(), asText: true}
 	if slices.Contains(l.subsys, "all") {
 		l.subsys = nil
 	}
 	if cfg.LogFile == "" {
-		l.lines, l.out = zerolog.New(people(stderr)), stderr
+		l.lines, l.out = zerolog.New(textWriter(stderr)), stderr
 		return l, nil
 	}
 	name := Expand(cfg.LogFile)
@@ -61,11 +61,11 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		return nil, &shmerr.Error{Op: "open", Object: fmt.Sprintf("SHMEM_LOG_FILE=%q", cfg.LogFile),
 			Cause: shmerr.Causef(shmerr.ErrSetting, "%w", err), Remedy: "name a file in a directory that exists and can be written, or unset it"}
 	}
-	f := &file{File: opened, of: l, stderr: stderr}
+	f := &file{File: opened, log: l, stderr: stderr}
 	l.file = f
 	l.lines, l.out = zerolog.New(f), f
-	if l.people = terminal(opened); l.people {
-		l.lines = zerolog.New(people(f))
+	if l.asText = terminal(opened); l.asText {
+		l.lines = zerolog.New(textWriter(f))
 	}
 	return l, nil
 }
@@ -121,7 +121,7 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.lines.WithLevel(levels[level])
-	if l.people {
+	if l.asText {
 		// A text of several lines would look like lines of another process.
 		text = strings.ReplaceAll(text, "\n", " | ")
 		e = e.Str(partWho, l.who.text())
@@ -131,38 +131,39 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	e.Str(partSubsys, subsys).Msg(text)
 }
 
-// Say writes one record, whatever SHMEM_LOG_LEVEL is. A line of text has no host and
-// process, so that it reads as documented; in JSON it is as any other record.
+// Say writes one record, whatever SHMEM_LOG_LEVEL is: for reports and warnings whose exact text is
+// documented. A line of text therefore begins without host and process; in JSON the record has the
+// same fields as any other.
 func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.people {
+	if l.asText {
 		_, _ = io.WriteString(l.out, "shmem: "+strings.ReplaceAll(text, "\n", " | ")+"\n")
 		return
 	}
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
-// SayWith is Say with further lines below the text. As text each line begins as the first one does,
-// with of, since lines of other processes may be printed between them; in JSON the lines are a
-// field of the record.
-func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, below []string) {
+// SayWith is Say with further lines below the text. As text each line begins with subject, as the
+// first one does, because lines of other processes may be printed between them; in JSON the lines
+// are a field of the record.
+func (l *Log) SayWith(subsys string, level config.LogLevel, subject, text string, below []string) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text = of + ": " + text
-	if !l.people {
+	text = subject + ": " + text
+	if !l.asText {
 		l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Strs("events", below).Msg(text)
 		return
 	}
 	b := []byte("shmem: " + strings.ReplaceAll(text, "\n", " | ") + "\n")
 	for _, line := range below {
-		b = append(b, "shmem: "+of+":   "+line+"\n"...)
+		b = append(b, "shmem: "+subject+":   "+line+"\n"...)
 	}
 	_, _ = l.out.Write(b)
 }
@@ -172,7 +173,7 @@ func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, bel
 func (l *Log) Print(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.people {
+	if !l.asText {
 		l.who.fields(l.lines.Log()).Msg(text)
 		return nil
 	}

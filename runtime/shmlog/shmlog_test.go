@@ -182,7 +182,7 @@ func TestSayWith(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	out.Reset()
-	l.people = false
+	l.asText = false
 	l.lines = zerolog.New(&out)
 	l.SayWith("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
 	if got := out.String(); !strings.Contains(got, `"events":["first","  second"],"message":"PE 3: waits"`) {

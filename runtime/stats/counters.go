@@ -17,9 +17,9 @@ type Scope uint8
 
 // The scopes.
 const (
-	Peer Scope = iota // each PE that this one talks to
+	Peer Scope = iota // each PE with which this PE communicates
 	Own               // this PE
-	NIC               // each of its NICs
+	NIC               // each NIC of this PE
 )
 
 // Unit is the unit of a counter.
@@ -37,7 +37,7 @@ type Counter struct {
 	Name  string
 	Scope Scope
 	Unit  Unit
-	Most  bool // its value is the highest so far of something, so that values must not be summed
+	Most  bool // the value is a maximum over time, so that values must not be summed
 }
 
 // Numbers of the counters that follow those of package proxy (layout.Counted of them).
@@ -129,11 +129,11 @@ func Find(name string) int {
 	return -1
 }
 
-// PE is the values of all counters of one PE.
+// PE has the values of all counters of one PE.
 type PE struct {
-	Values []uint64 // by the counter's number
-	NICs   []fabric.RailCount
-	Peers  []PeerCounters // of the PEs that it has exchanged anything with
+	Values []uint64           // by the counter's number
+	NICs   []fabric.RailCount // the traffic of each NIC
+	Peers  []PeerCounters     // for each other PE with which something was counted
 
 	endpoints []*proxy.EndpointPage // status pages of its endpoints
 }
@@ -147,7 +147,7 @@ type PeerCounters struct {
 
 // Gauges are numbers of the present moment, for one other PE.
 type Gauges struct {
-	UnderWay       uint64 // operations that hold a token of the provider
+	UnderWay       uint64 // operations that have a token and are not complete
 	Bytes          uint64 // bytes of one-sided operations under way
 	Unacknowledged uint64 // units of messages that the PE has not acknowledged
 	Parked         uint64 // the engine's own messages that could not be posted yet
@@ -205,8 +205,8 @@ func Collect(page *statuspage.PE, endpoints []*proxy.EndpointPage) PE {
 	return p
 }
 
-// effort copies how the PE's threads have waited, by yields, sleeps and others, from its status
-// page.
+// effort copies the counts of how the PE's threads have waited, by yields, sleeps and so on, from
+// the PE's status page.
 func (p *PE) effort(w *statuspage.Effort) {
 	p.Values[WaitYields], p.Values[WaitSwitches], p.Values[WaitMoves] = w.Yields, w.Switches, w.Moves
 	p.Values[WaitSleeps], p.Values[WaitLate], p.Values[WaitWakes] = w.Sleeps, w.Late, w.Wakes
@@ -235,8 +235,8 @@ func (p *PE) nic(n fabric.RailCount) {
 // addNIC adds the traffic n to the entry of its NIC, or appends an entry.
 func addNIC(nics []fabric.RailCount, n fabric.RailCount) []fabric.RailCount {
 	for i := range nics {
-		if have := &nics[i]; have.NIC == n.NIC {
-			have.Ops, have.Out, have.In, have.Lost = have.Ops+n.Ops, have.Out+n.Out, have.In+n.In, have.Lost+n.Lost
+		if e := &nics[i]; e.NIC == n.NIC {
+			e.Ops, e.Out, e.In, e.Lost = e.Ops+n.Ops, e.Out+n.Out, e.In+n.In, e.Lost+n.Lost
 			return nics
 		}
 	}
@@ -258,8 +258,8 @@ func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
 	return 0, false
 }
 
-// Encode returns the counters of a PE as bytes for the table of the job. They are few, because all
-// PEs get them: the values, the NICs, and the PE to which this one sent most bytes.
+// Encode returns the counters of a PE as bytes for the table of the job. The bytes are few, because
+// all PEs get them: the values, the NICs, and the PE to which this one sent most bytes.
 func (p *PE) Encode() []byte {
 	var b []byte
 	for _, v := range p.Values {
@@ -287,8 +287,8 @@ func (p *PE) Encode() []byte {
 // Row is one PE's counters as Encode has encoded them.
 type Row struct {
 	Values []uint64
-	Most   libshmem.PE // the PE to which it sent most bytes, or NoPE
-	Bytes  uint64      // how many
+	Most   libshmem.PE // the PE to which this one sent most bytes, or NoPE
+	Bytes  uint64      // how many bytes it sent to that PE
 	NICs   []fabric.RailCount
 }
 

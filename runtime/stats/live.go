@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Sample is the counters of a running PE at one time.
+// Sample has the counters of a running PE at one time.
 type Sample struct {
 	PE
 	At time.Time
@@ -65,8 +65,8 @@ func Live(w io.Writer, first, last *Sample) error {
 	for _, n := range last.NICs {
 		fmt.Fprintf(&b, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))
 		if first != nil {
-			was := nicNamed(first.NICs, n.NIC)
-			fmt.Fprintf(&b, "; each second %s, %s, %s", rate(was.Ops, n.Ops, Times), rate(was.Out, n.Out, Bytes), rate(was.In, n.In, Bytes))
+			before := nicNamed(first.NICs, n.NIC)
+			fmt.Fprintf(&b, "; each second %s, %s, %s", rate(before.Ops, n.Ops, Times), rate(before.Out, n.Out, Bytes), rate(before.In, n.In, Bytes))
 		}
 		if n.Lost > 0 {
 			fmt.Fprintf(&b, "; %d paths lost", n.Lost)
@@ -93,20 +93,20 @@ func Live(w io.Writer, first, last *Sample) error {
 // undoneLong is the least age of unfinished GPU work that gets a line: copies take microseconds.
 const undoneLong = 200 * time.Millisecond
 
-// livePeers prints, of the last sample, the counters for the PEs with which most bytes were
-// exchanged, and the last events with each.
+// livePeers prints, from the last sample, the counters for the PEs with which most bytes were
+// exchanged, and the last events with each of these PEs.
 func livePeers(b *strings.Builder, last *Sample) error {
 	most, rest := Busiest(last.Peers)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tunder way\ttheir bytes\tunacknowledged\tparked\tearly\tflushing\t")
 	for _, l := range most {
-		c, asked := &l.Count, ""
+		c, flushing := &l.Count, ""
 		if l.Now.Flushing {
-			asked = "yes"
+			flushing = "yes"
 		}
 		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t\n", l.PE, puts(c), c[layout.Reads], c[layout.Atomics],
 			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), l.Now.UnderWay, Amount(l.Now.Bytes, Bytes),
-			l.Now.Unacknowledged, l.Now.Parked, l.Now.Early, asked)
+			l.Now.Unacknowledged, l.Now.Parked, l.Now.Early, flushing)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 // prefixes are the letters of the units KiB, MiB and so on.
 const prefixes = "KMGTPE"
 
-// Amount formats a number with its unit for a table. Counts are exact; other numbers have a few
-// digits.
+// Amount formats a number with its unit for a table. Counts are exact; large numbers of bytes and
+// times are rounded.
 func Amount(v uint64, u Unit) string {
 	switch {
 	case u == Bytes && v >= 10_000:
@@ -67,7 +67,7 @@ func Job(w io.Writer, title string, rows []Row) error {
 			continue
 		}
 		printed++
-		if i < WaitYields || i > WaitWakes {
+		if i < WaitYields || i > WaitWakes { // waits are counted within a node, too
 			network++
 		}
 		slices.Sort(column)
@@ -88,7 +88,7 @@ func Job(w io.Writer, title string, rows []Row) error {
 		return err
 	}
 	var nics []fabric.RailCount
-	from := 0
+	from := 0 // the PE that sent most bytes to one PE
 	for pe, r := range rows {
 		for _, n := range r.NICs {
 			nics = addNIC(nics, n)
@@ -116,7 +116,7 @@ func writeNICs(w io.Writer, nics []fabric.RailCount) {
 	}
 }
 
-// peersShown is how many other PEs the table of one PE has lines for at most.
+// peersShown caps the other PEs in the table of one PE.
 const peersShown = 16
 
 // Busiest returns the PEs with which most bytes were exchanged, the busiest first, and the number

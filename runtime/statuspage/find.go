@@ -17,7 +17,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Find opens the status pages of a process: that of the PE first, then those of its endpoints.
+// Find opens the status pages of a process: that of the PE first, then those of its endpoints. The
+// caller closes them. If the process has none, the error lists processes that have.
 func Find(pid int) ([]*View, error) {
 	object := fmt.Sprintf("process %d", pid)
 	fail := func(remedy string, format string, args ...any) error {
@@ -54,8 +55,9 @@ func Find(pid int) ([]*View, error) {
 	return views, nil
 }
 
-// pages opens the status pages of a process. If the process has none of its own but has inherited
-// the files of a parent's pages, pages returns the parent's process id as parent.
+// pages opens the status pages of a process, the PE's page first. It returns none if the PE is
+// still in its init or already in its finalize. If the process has inherited the files of its
+// parent's pages, pages returns the parent's process ID as parent.
 func pages(pid int) (views []*View, parent int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(folder)
@@ -106,7 +108,7 @@ func number(s string) int {
 	return n
 }
 
-// maxNamed is how many PEs the remedy of an error names at most.
+// maxNamed caps the PEs that the remedy of an error names.
 const maxNamed = 8
 
 // others lists running PEs of this user on this host, at most maxNamed, as the remedy of an error
@@ -143,8 +145,8 @@ func others() string {
 
 // Waiting describes a thread of a PE that waits.
 type Waiting struct {
-	Since      uint64 // when the wait began, see Now
-	Call, What string
+	Since      uint64 // when the wait began, in nanoseconds of the clock of Now
+	Call, What string // the call that waits, and for what
 }
 
 // Waiting lists the PE's waiting threads. A thread enters its wait in the page only after it has
@@ -156,9 +158,10 @@ func (p *PE) Waiting() (all []Waiting) {
 		if since == 0 {
 			continue
 		}
-		got := Waiting{since, Text(w.Call[:]), Text(w.What[:])}
+		// If Since is the same before and after the texts are read, they belong to one wait.
+		found := Waiting{since, Text(w.Call[:]), Text(w.What[:])}
 		if atomic.LoadUint64(&w.Since) == since {
-			all = append(all, got)
+			all = append(all, found)
 		}
 	}
 	return all

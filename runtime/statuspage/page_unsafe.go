@@ -48,8 +48,8 @@ var _ [HeadSize]byte = [unsafe.Sizeof(head{})]byte{}
 
 // Page is a status page that this process writes.
 type Page struct {
-	file   int
-	memory []byte
+	file   int    // the descriptor of the memory file
+	memory []byte // the mapped file, with the head
 }
 
 // Create makes a page of a kind with n zero bytes after its head: a memfd, which other processes
@@ -105,8 +105,8 @@ func NewPE(me libshmem.PE, npes, nodes int) (*Page, *PE, error) {
 type View struct {
 	Kind Kind
 	file *os.File
-	info os.FileInfo
-	size int
+	info os.FileInfo // identifies the page
+	size int         // bytes of the page after its head
 }
 
 // samePage reports whether v and w are views of the same page.
@@ -136,11 +136,12 @@ func (v *View) PE() (*PE, error) {
 // Close closes the view.
 func (v *View) Close() error { return v.file.Close() }
 
-// strangerError reports a file that is not a status page of the process that has it open, for
-// example one that a child has inherited; pid is the process whose page it is, or 0.
+// strangerError reports a file that is not a status page of the process that has the file open, for
+// example because a child has inherited the descriptor. pid is the process whose page the file is,
+// or 0 if it is no page.
 type strangerError struct{ pid int }
 
-// Error says whose page it is instead.
+// Error names the process whose page the file is.
 func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
 
 // VersionError reports a page of another version.
@@ -149,8 +150,8 @@ type VersionError struct{ Version string }
 // Error names the version of the page's library.
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
 
-// view opens a file of process pid as a status page. It returns a strangerError or a VersionError
-// if the file is none of that process and of this version.
+// view opens a file of process pid as a status page. It returns a strangerError if the file is no
+// page of that process, and a VersionError if the page is of another version of the library.
 func view(file string, pid int) (*View, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"libshmem/fabric"
 )
 
-// provider passes operations to another provider and records them in the trace.
+// provider passes operations to an inner provider and records them in the trace.
 type provider struct {
-	fabric.Provider
-	atomics fabric.Atomics // the other provider, if it has atomic operations
-	k       *Track
-	name    []string // name of the operation under way, by token; "": none
-	id      []uint64 // its number in the trace, by token
-	next    uint64   // the last number used
+	fabric.Provider                // the inner provider
+	atomics         fabric.Atomics // the inner provider; nil if it has no atomic operations
+	track           *Track
+	name            []string // by token: the name of the operation under way; "": none
+	id              []uint64 // by token: the number of that operation in the trace
+	last            uint64   // the last number used
 }
 
-// Around returns a provider that passes operations to inner and records them in k. Each operation's
-// token has to be less than the number `tokens`. Without a trace (k is nil) it returns inner
-// itself.
-func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
-	if k == nil {
+// Around returns a provider that passes operations to inner and records them in track. Each
+// operation's token has to be less than the number `tokens`. Without a trace (track is nil) it
+// returns inner itself.
+func Around(inner fabric.Provider, tokens int, track *Track) fabric.Provider {
+	if track == nil {
 		return inner
 	}
-	p := &provider{Provider: inner, k: k, name: make([]string, tokens), id: make([]uint64, tokens)}
+	p := &provider{Provider: inner, track: track, name: make([]string, tokens), id: make([]uint64, tokens)}
 	p.atomics, _ = inner.(fabric.Atomics)
 	if r, ok := inner.(fabric.Rails); ok {
 		return &railsProvider{p, r}
@@ -46,26 +46,27 @@ func (s *railsProvider) Rails() []fabric.RailCount { return s.rails.Rails() }
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
 // recordPost records the post of an operation, which took from begin until now, or its refusal
-// (err). If the operation has a token (inject is false), its completion is recorded later.
+// (err), and returns err. to is the target and n the bytes. If the operation has a token (inject is
+// false), its completion is recorded later.
 func (p *provider) recordPost(name string, begin time.Time, to libshmem.PE, n uint64, t fabric.Token, inject bool, err error) error {
 	switch {
 	case err != nil:
 		name = "refused " + name
 	case !inject:
-		p.next++
-		p.name[t], p.id[t] = name, p.next
+		p.last++
+		p.name[t], p.id[t] = name, p.last
 		p.asyncEvent('b', t, arg{"to", int64(to)}, arg{"bytes", int64(n)})
 	}
-	p.k.span(name, begin, arg{"to", int64(to)}, arg{"bytes", int64(n)})
+	p.track.span(name, begin, arg{"to", int64(to)}, arg{"bytes", int64(n)})
 	return err
 }
 
 // asyncEvent records the begin ('b') or the end ('e') of the operation with a token. The id
 // contains the endpoint's number, because each endpoint numbers its own operations.
 func (p *provider) asyncEvent(phase byte, t fabric.Token, args ...arg) {
-	e := event{phase: phase, name: p.name[t], tid: p.k.tid, at: time.Now(), id: p.id[t]<<8 | uint64(p.k.tid)}
+	e := event{phase: phase, name: p.name[t], tid: p.track.tid, at: time.Now(), id: p.id[t]<<8 | uint64(p.track.tid)}
 	copy(e.args[:], args)
-	p.k.file.write(&e)
+	p.track.file.write(&e)
 }
 
 // Send implements fabric.Provider. It passes the message on and records that.
@@ -108,17 +109,17 @@ func (p *provider) Poll(c []fabric.Completion) (int, error) {
 		}
 	}
 	if n > 0 || err != nil {
-		p.k.span("poll", begin, arg{"completions", int64(n - received)}, arg{"received", int64(received)})
+		p.track.span("poll", begin, arg{"completions", int64(n - received)}, arg{"received", int64(received)})
 	}
 	return n, err
 }
 
-// Wait implements fabric.Provider. It is called without the endpoint's lock, so it records its
-// sleep on a row of its own.
+// Wait implements fabric.Provider. It is called without the endpoint's lock, so it records the
+// sleep on another row (tid) than the actions under the lock, which may overlap it.
 func (p *provider) Wait(d time.Duration) (bool, error) {
 	begin := time.Now()
 	came, err := p.Provider.Wait(d)
-	sleep := Track{p.k.file, p.k.tid + 1}
+	sleep := Track{p.track.file, p.track.tid + 1}
 	sleep.span("sleep", begin)
 	return came, err
 }

@@ -1,16 +1,15 @@
 // Package trace writes the actions of a PE's proxies, rings and NICs, with their times, to a file
 // that Perfetto and Chrome's trace viewer read: an array of JSON objects, one a line.
 //
-// In the viewer each PE is a process, and each endpoint is a thread of it, which shows what any
-// thread of the PE did while it held the endpoint's lock: batches (the operations that the proxy
-// has taken from a ring at once), posts, polls that found something, and calls of the GPU's driver
-// for copies and stores. A second thread shows when
-// the endpoint's proxy slept. Operations of the NIC, from post to completion, are asynchronous
-// events of the PE.
+// In the viewer each PE is a process, and each endpoint is a thread of that process. The thread's
+// row shows what any thread of the PE did while it held the endpoint's lock: batches (the
+// operations that the proxy has taken from a ring at once), posts, polls that found something, and
+// calls of the GPU's driver for copies and stores. A second row shows when the endpoint's proxy
+// slept. Operations of the NIC, from post to completion, are asynchronous events of the PE.
 //
 // Around adds a provider that records the operations that pass through it. Without a trace there is
-// no such provider, so that it costs nothing; with one, the C code does not post to the NIC itself,
-// so that a traced job is slower.
+// no such provider, and no cost. With a trace, the C code does not post to the NIC itself, so a
+// traced job is slower.
 //
 // Everything may be called from any thread. A nil *Track records nothing.
 package trace
@@ -29,11 +28,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// round is the period after which the times in a trace begin again at 0. Readers keep a time in a
-// floating-point number of 64 bits, in microseconds: counted from 1970 it would be exact to a
-// quarter of one only, and events that follow each other would seem to overlap. The hosts of a job
-// count from the same moment, unless the job starts as a period ends.
-const round = 30 * 24 * time.Hour
+// period is the time after which the times in a trace begin again at 0. Readers keep a time in a
+// floating-point number of 64 bits, in microseconds: counted from 1970 a time would be exact only
+// to a quarter of a microsecond, and events that follow each other would seem to overlap. The hosts
+// of a job count from the same moment, unless the job starts as a period ends.
+const period = 30 * 24 * time.Hour
 
 // maxEvents caps the events of a file: some 500 MB.
 const maxEvents = 1 << 22
@@ -46,11 +45,11 @@ type File struct {
 	out   *bufio.Writer
 	pe    libshmem.PE
 	begun time.Time
-	wall  int64 // time of begun, in nanoseconds since the period of round began
-	count int
-	limit int
-	buf   []byte
-	err   error // the first error
+	wall  int64  // time of begun, in nanoseconds since the present period began
+	count int    // number of events in the file
+	limit int    // the most events
+	buf   []byte // memory for the text of one event, used again
+	err   error  // the first error
 }
 
 // Name returns the name of a PE's file: the PE's number goes before the extension.
@@ -69,7 +68,7 @@ func Create(name string, pe libshmem.PE, host string) (*File, error) {
 		}
 	}
 	now := time.Now()
-	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixNano() % int64(round), limit: maxEvents}
+	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixNano() % int64(period), limit: maxEvents}
 	_, t.err = t.out.WriteString("[\n")
 	t.label("process_name", 0, fmt.Sprintf("PE %d on %s", pe, host))
 	return t, nil
@@ -104,9 +103,9 @@ type arg struct {
 	value int64
 }
 
-// event is one line of the file. ts and dur are microseconds.
+// event is one line of the file.
 type event struct {
-	phase   byte // X: from at for dur; i: at once; b, e: begin, end of the operation id; M: a label
+	phase   byte // X: lasts from at for dur; i: a moment; b, e: begin and end of the operation id; M: a label
 	name    string
 	tid     int
 	at      time.Time
@@ -116,7 +115,7 @@ type event struct {
 	args    [3]arg // entries without a name are unused
 }
 
-// write writes an event to the file, unless that is full.
+// write writes an event to the file, unless the file is full. The last event says that it is full.
 func (t *File) write(e *event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +190,8 @@ func micros(b []byte, n int64) []byte {
 	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
-// label gives a process or a thread of the trace the name that the viewer shows.
+// label gives a process or a thread of the trace the name that the viewer shows. what is
+// "process_name" or "thread_name".
 func (t *File) label(what string, tid int, name string) {
 	t.write(&event{phase: 'M', name: what, tid: tid, comment: name})
 }
@@ -221,23 +221,24 @@ func (k *Track) Now() time.Time {
 	return time.Now()
 }
 
-// Batch records that the proxy has taken operations from a ring since begin; left is how many of
-// them stay in the ring, because the provider's queue or the target's credit was used up.
+// Batch records that the proxy has taken operations from the ring of this number since begin; left
+// is how many of them stay in the ring, because the provider's queue or the target's credit was
+// used up.
 func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	if k != nil {
 		k.span("ring", begin, arg{"ring", int64(ring)}, arg{"operations", int64(operations)}, arg{"left", int64(left)})
 	}
 }
 
-// Copies records that the driver has been given copies of so many bytes for the stream of a
-// direction since begin. The GPU makes them later.
+// Copies records that the proxy has passed copies of so many bytes to the driver since begin, for
+// the stream of a direction. The GPU makes the copies later.
 func (k *Track) Copies(begin time.Time, direction string, copies int, bytes uint64) {
 	if k != nil {
 		k.span(direction, begin, arg{"copies", int64(copies)}, arg{"bytes", int64(bytes)})
 	}
 }
 
-// Stores records that the driver has been given stores of words for a stream since begin.
+// Stores records that the proxy has passed stores of words for a stream to the driver since begin.
 func (k *Track) Stores(begin time.Time, stores int) {
 	if k != nil {
 		k.span("stores", begin, arg{"stores", int64(stores)})

@@ -104,7 +104,7 @@ func TestAround(t *testing.T) {
 			got = append(got, l.Name+" "+l.Args["name"].(string))
 			continue
 		}
-		if age := float64(time.Now().UnixNano()%int64(round))/1000 - l.At; l.At < last-1e6 || age < 0 || age > 3600e6 {
+		if age := float64(time.Now().UnixNano()%int64(period))/1000 - l.At; l.At < last-1e6 || age < 0 || age > 3600e6 {
 			t.Errorf("at %f after %f", l.At, last)
 		}
 		last = l.At

@@ -1,21 +1,21 @@
-// Package memmonitor reports which memory of the process now has other pages, or none: after
-// munmap, mremap, brk, madvise, or a mapping over it. It owns the userfaultfd descriptor that the
-// kernel reports to, the thread that reads it and the list of watched memory. It does not know what
-// the memory is used for.
+// Package memmonitor reports which memory of the process now has other pages, or none, after
+// munmap, mremap, brk, madvise, or a new mapping at the same address. It owns the userfaultfd
+// descriptor through which the kernel reports changes, the thread that reads the descriptor, and
+// the list of watched memory. It does not know what the memory is used for.
 //
 // Only private anonymous memory can be watched: other memory can lose its pages without a report of
-// the kernel, for example when a file is truncated. Two ways to change watched memory are not
-// reported either, see docs/decisions/0019.
+// the kernel, for example when a file is truncated. Two kinds of changes of watched memory are not
+// reported either (docs/decisions/0019).
 //
 // # Threads
 //
-// The thread runs C code and starts with the first Watch, see watch.c. One goroutine at a time may
-// use a Watch; different Watches are independent.
+// The thread runs C code (watch.c) and starts with the first Watch. One goroutine at a time may use
+// a Watch; different Watches are independent.
 //
 // # Order
 //
 // Changes reports every change made before the call, in the order in which the kernel executes the
-// system calls of all threads; or it reports that a change is under way.
+// system calls of all threads; or it returns false, because a change is under way.
 package memmonitor
 
 /*
@@ -45,20 +45,20 @@ type Span struct{ Begin, End uint64 }
 
 // Watch collects the changes of watched memory for one reader.
 type Watch struct {
-	id      C.int
-	maps    *procmaps.List
+	id      C.int          // the number of its listener in watch.c
+	maps    *procmaps.List // the mappings of this process
 	changes [C.SHMEMI_CHANGES]C.struct_shmemi_change
 }
 
 // watched is the memory that any Watch watches.
 var watched struct {
 	mu    sync.Mutex
-	users int
+	users int    // number of open Watches
 	spans []Span // ascending, with gaps between them
 }
 
-// Open makes a Watch, which reports the memory that is unmapped from now on. All Watches of the
-// process share one thread. It fails if the system lacks userfaultfd or another feature.
+// Open makes a Watch, which watches no memory yet (Add). All Watches of the process share one
+// thread. It fails if the system lacks userfaultfd or another feature.
 func Open() (*Watch, error) {
 	unsupported := func(call string, errno unix.Errno) error {
 		return &shmerr.Error{

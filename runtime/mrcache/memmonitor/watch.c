@@ -1,10 +1,10 @@
 /*
  * watch.c: the userfaultfd descriptor, the thread that reads it, and the changes that it records.
  *
- * A thread that unmaps watched memory waits in the kernel until the kernel's message about that has
- * been read. So the reading thread runs C code: a goroutine would first need a processor of Go's
- * scheduler, which a proxy may keep for milliseconds. It locks only watch.lock, which no thread
- * holds during a call that could unmap memory.
+ * A thread that unmaps watched memory waits in the kernel until the kernel's message about the
+ * change has been read. So the reading thread runs C code: a goroutine would first need a processor
+ * of Go's scheduler, which a proxy may keep for milliseconds. The reading thread locks only
+ * watch.lock, which no thread holds during a call that could unmap memory.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -27,19 +27,20 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
+/* A Watch of package memmonitor, with the changes that it has not read yet. */
 struct listener {
     bool used;
     uint32_t unread; /* 1: there are changes; read without the lock */
-    int count;
+    int count;       /* of the changes */
     struct shmemi_change changes[SHMEMI_CHANGES];
 };
 
 static struct {
     pthread_mutex_t lifecycle; /* around open and close */
-    int opens;
-    int fd, stop;
+    int opens;                 /* calls of open without a close */
+    int fd, stop; /* the userfaultfd, and an eventfd that ends the thread; -1: not open */
     pthread_t thread;
-    uint32_t reading;     /* the thread may have read a message that no listener has yet */
+    uint32_t reading;     /* 1: the thread may have read a message that no listener has yet */
     pthread_mutex_t lock; /* around the listeners; the thread reads with it held */
     struct listener listeners[SHMEMI_WATCHERS];
 } watch = {.lifecycle = PTHREAD_MUTEX_INITIALIZER,
@@ -119,9 +120,9 @@ static void close_in_child(void)
 static int start(const char **failed)
 {
     static bool registered;
-    /* Without UFFD_USER_MODE_ONLY, which came with Linux 5.11, only root gets a descriptor. From
-     * that kernel on, a forked child gets copies of pinned pages, so that a fork does not separate
-     * this process from the pages that a NIC has registered. */
+    /* Without UFFD_USER_MODE_ONLY, which came with Linux 5.11, only root gets a descriptor. Older
+     * kernels refuse the flag, and then there is no watch. From 5.11 on, a forked child gets copies
+     * of pinned pages, so that this process keeps the pages that a NIC has registered. */
     *failed = "userfaultfd";
     watch.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (watch.fd < 0)
@@ -141,6 +142,7 @@ static int start(const char **failed)
     if (!registered && pthread_atfork(NULL, NULL, close_in_child) != 0)
         return -ENOMEM;
     registered = true;
+    /* The thread starts with all signals blocked, so that the program's handlers run elsewhere. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -174,7 +176,7 @@ int shmemi_watch_open(const char **failed)
     return rc;
 }
 
-/* Ends the thread at the last of the calls that pair with shmemi_watch_open. */
+/* Ends the thread, if this is the last of the calls that pair with those of shmemi_watch_open. */
 void shmemi_watch_close(void)
 {
     pthread_mutex_lock(&watch.lifecycle);
@@ -230,8 +232,9 @@ void shmemi_watch_deafen(int listener)
 }
 
 /*
- * Copies the recorded changes of memory to `to`, up to max of them, and returns their number; -1 if
- * some changes may not be recorded yet.
+ * Copies the recorded changes of memory to `to` and returns their number. If there are more than
+ * max, it stores one change of all memory instead. It returns -1 if some changes may not be
+ * recorded yet.
  *
  * The kernel raises a counter before each change, and lowers it when the message has been read and
  * the thread that makes the change continues. While the counter is not 0, UFFDIO_WRITEPROTECT

@@ -11,13 +11,14 @@ enum {
     SHMEMI_CHANGES = 256 /* the most unread changes of one; more become one change of all memory */
 };
 
+/* Memory from begin up to end that now has other pages, or none. */
 struct shmemi_change {
     uint64_t begin, end;
 };
 
-/* The first call opens the descriptor and starts the thread. Returns 0, or -errno
- * and in *failed the name of the call that failed. For each open there is one
- * shmemi_watch_close, the last of which ends both. */
+/* The first call opens the userfaultfd and starts the thread that reads it. Returns 0, or -errno
+ * and in *failed the name of the call that failed. Each call needs a shmemi_watch_close, the last
+ * of which ends the thread and closes the descriptor. */
 int shmemi_watch_open(const char **failed);
 void shmemi_watch_close(void);
 

@@ -6,14 +6,14 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// whole returns a span extended to the bounds of the mappings that it overlaps. It returns an error
-// unless they are private anonymous memory without a gap.
+// whole returns the span s extended to the bounds of the mappings that s overlaps. It returns an
+// error unless these mappings are private anonymous memory without a gap between them.
 func whole(l *procmaps.List, s Span) (Span, error) {
 	all, err := l.Over(s.Begin, s.End)
 	if err != nil {
 		return s, err
 	}
-	at := s.Begin
+	at := s.Begin // the memory from s.Begin up to here is private and anonymous
 	for _, m := range all {
 		if m.Begin > at || !m.Anonymous {
 			break

@@ -1,6 +1,7 @@
-// Package pinned is a fake NIC for tests, made of the kernel's io_uring: like a NIC, the fixed
-// buffers of io_uring hold the pages that memory had when it was registered. If the memory has
-// other pages now, its registration moves bytes to and from pages that the program does not see.
+// Package pinned is a fake NIC for tests, made of the kernel's io_uring. Like a registration with a
+// NIC, a fixed buffer of io_uring keeps the pages that memory had when it was registered. If the
+// memory gets other pages later, an operation on the buffer accesses the old pages, which the
+// program does not see.
 //
 // It has no threads. One goroutine at a time calls a NIC.
 package pinned

@@ -14,16 +14,16 @@ import (
 
 // NIC is a fake NIC: it registers memory, and moves bytes to and from registered memory.
 type NIC struct {
-	ring    int
-	file    int // stands in for the network: bytes are written to it and read from it
-	vec     unix.Iovec
-	sq, cq  []byte
-	entries []byte
-	tail    *uint32 // of the submission queue
-	mask    uint32
-	slots   *[1]uint32
-	head    *uint32 // of the completion queue
-	cqTail  *uint32 // tail of the completion queue
+	ring    int        // the descriptor of io_uring
+	file    int        // a memory file in place of the network: Load writes to it, Store reads from it
+	vec     unix.Iovec // the argument of set
+	sq, cq  []byte     // the mapped submission queue and completion queue
+	entries []byte     // the mapped entries of the submission queue
+	tail    *uint32    // of the submission queue
+	mask    uint32     // number of slots of the completion queue, less one
+	slots   *[1]uint32 // of the submission queue: indices into entries
+	head    *uint32    // of the completion queue
+	cqTail  *uint32    // tail of the completion queue
 	done    *[2]completion
 	free    []int                     // indices of buffers without a registration
 	live    map[uintptr]fabric.Region // by descriptor
@@ -229,16 +229,17 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 			return fmt.Errorf("io_uring_enter: %w", errno)
 		}
 	}
-	got := n.done[head&n.mask].result
+	result := n.done[head&n.mask].result
 	atomic.StoreUint32(n.head, head+1)
 	switch {
-	case got == -int32(unix.ECANCELED):
-		// The kernel has not begun: signals kept it from starting a thread for it.
+	case result == -int32(unix.ECANCELED):
+		// The kernel has not begun the operation: signals kept it from starting a thread. Try
+		// again.
 		return n.move(code, desc, at, size)
-	case got < 0:
-		return fmt.Errorf("region %d: %w", desc, unix.Errno(-got))
-	case int(got) != size:
-		return fmt.Errorf("region %d: %d of %d bytes", desc, got, size)
+	case result < 0:
+		return fmt.Errorf("region %d: %w", desc, unix.Errno(-result))
+	case int(result) != size:
+		return fmt.Errorf("region %d: %d of %d bytes", desc, result, size)
 	}
 	return nil
 }

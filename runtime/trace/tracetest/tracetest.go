@@ -1,10 +1,11 @@
-// Package tracetest reads files in the Trace Event Format as its strictest readers do, and lists
-// their faults. It shares nothing with the writer: its rules are those of the format, of Perfetto's
-// additions, and of JSON.
+// Package tracetest reads files in the Trace Event Format as the strictest viewers do, and lists
+// the faults of the files. It shares no code with the writer: its rules are those of the format, of
+// Perfetto's additions, and of JSON.
 //
-// The readers differ in what they accept. Chrome's reads numbers as floating-point numbers of 64
-// bits. Perfetto leaves out events of one row that overlap unless one is inside the other. If a
-// name is missing or comes too late, both show a number instead. Here all of these are faults.
+// The viewers differ in what they accept. Chrome's reads numbers as floating-point numbers of 64
+// bits. Perfetto leaves out events of one row that overlap, unless one is inside the other. If a
+// name is missing or comes too late, both show a number instead. In this package all of these are
+// faults.
 package tracetest
 
 import (
@@ -110,11 +111,11 @@ func Check(text []byte) ([]Event, error) {
 		case "b", "e":
 			// Readers that pair these by category, id and name need all three equal.
 			key := strings.Join([]string{strconv.Itoa(at.pid), e.Category, e.ID, *e.Name}, "\x00")
-			began, is := open[key]
+			began, isOpen := open[key]
 			switch {
-			case is == (e.Phase == "b"):
+			case isOpen == (e.Phase == "b"):
 				complain(i, "%s %s begins twice, or ends before it begins", *e.Name, e.ID)
-			case is && begin < began:
+			case isOpen && begin < began:
 				complain(i, "%s %s ends %d ns before its begin", *e.Name, e.ID, began-begin)
 			}
 			if delete(open, key); e.Phase == "b" {
@@ -162,17 +163,17 @@ func nested(at row, spans []span) (wrong []error) {
 		}
 		return int(max(-1, min(1, b.end-a.end)))
 	})
-	var around []span
+	var enclosing []span // the spans that have begun and not ended, the innermost last
 	for _, s := range spans {
-		for len(around) > 0 && around[len(around)-1].end <= s.begin {
-			around = around[:len(around)-1]
+		for len(enclosing) > 0 && enclosing[len(enclosing)-1].end <= s.begin {
+			enclosing = enclosing[:len(enclosing)-1]
 		}
-		if n := len(around); n > 0 && s.end > around[n-1].end {
+		if n := len(enclosing); n > 0 && s.end > enclosing[n-1].end {
 			wrong = append(wrong, fmt.Errorf("thread %d of %d: %s from %d to %d and %s from %d to %d overlap",
-				at.tid, at.pid, around[n-1].name, around[n-1].begin, around[n-1].end, s.name, s.begin, s.end))
+				at.tid, at.pid, enclosing[n-1].name, enclosing[n-1].begin, enclosing[n-1].end, s.name, s.begin, s.end))
 			continue
 		}
-		around = append(around, s)
+		enclosing = append(enclosing, s)
 	}
 	return wrong
 }
