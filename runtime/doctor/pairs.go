@@ -47,7 +47,7 @@ const (
 	bulkBytes = 256 << 10   // the bytes that bulk sends over a connection, and gets back
 	seenBytes = 64          // the bytes of the field with the caller's address
 	slowName  = time.Second // a look-up of a name that takes this long is reported as slow
-	smallest  = 576         // bytes of an IP packet that every network passes (RFC 791)
+	smallest  = 576         // bytes of an IP packet that every host accepts (RFC 791)
 )
 
 // echo is the other side of bulk: after the listener has sent its token on the connection, it sends

@@ -18,10 +18,10 @@
 //
 // A write's number travels in Space.Bits bits, the counts in messages in 32. A sender has at most
 // Space.Window writes under way that the target has not acknowledged. Even with a window of as many
-// writes as there are numbers, the target would know which write a number means. The window is half
-// of that, so that the target can also distinguish a repeated write from an early one. Counts are
-// compared by their distance, which is right as long as no message is overtaken by 2^31 writes of
-// its flow: 8 TiB of the smallest writes that are not sent as messages.
+// writes as there are numbers, the target would know which write a number means. The window is at
+// most half of that, so that the target can also distinguish a repeated write from an early one.
+// Counts are compared by their distance, which is right as long as no message is overtaken by 2^31
+// writes of its flow: 8 TiB of the smallest writes that are not sent as messages.
 //
 // # Streams
 //

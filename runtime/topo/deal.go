@@ -125,7 +125,7 @@ func (p *Processors) inProportion(n int) []int {
 	count := make([]int, len(p.Nodes))
 	for range n {
 		best := 0
-		for i := range capacity {
+		for i := range capacity { // compares (count+1)/capacity, without fractions
 			if (count[i]+1)*capacity[best] < (count[best]+1)*capacity[i] {
 				best = i
 			}

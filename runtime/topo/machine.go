@@ -144,7 +144,8 @@ func (m *Machine) Near(p Place) *Node {
 	return nil
 }
 
-// Natural compares names with numbers in them, for sorting: rdmap2 comes before rdmap10.
+// Natural compares names with numbers in them, for sorting: rdmap2 comes before rdmap10. Of two
+// equal numbers the one with fewer leading zeros comes first.
 func Natural(a, b string) int {
 	for a != "" && b != "" {
 		na, nb := digits(a), digits(b)

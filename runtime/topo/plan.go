@@ -281,7 +281,7 @@ func (m *Machine) Candidates() []NIC {
 	}
 	var nics []NIC
 	for _, d := range devices {
-		if d.Speed >= fastest*0.99 { // the speeds of equal links differ by rounding
+		if d.Speed >= fastest*0.99 {
 			nics = append(nics, NIC{d.Name(), d.PCI})
 		}
 	}

@@ -152,8 +152,9 @@ func opensByName(f *elf.File) bool {
 	return err == nil && bytes.Contains(b, []byte(soname))
 }
 
-// checkArchive returns a finding about whether a file has NVIDIA's device archive in it, which
-// works only with NVIDIA's host library.
+// checkArchive returns a finding about whether the file f has NVIDIA's device archive in it: then
+// it needs the function nvshmemid_hostlib_init_attr, which only the archive calls. names are the
+// functions of NVSHMEM that f needs.
 func (m Machine) checkArchive(name string, f *elf.File, names []string) doctor.Finding {
 	if !slices.Contains(names, "nvshmemid_hostlib_init_attr") {
 		return doctor.Well(name, "calls NVSHMEM's host library alone: it needs a library with its names")

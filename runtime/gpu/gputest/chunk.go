@@ -37,7 +37,7 @@ func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 		return 0, err
 	}
 	align = max(align, d.Granule)
-	start := mapFile(-1, n+align, 0, unix.PROT_NONE) // align bytes more, of which unaligned ones go
+	start := mapFile(-1, n+align, 0, unix.PROT_NONE) // has an aligned range of n bytes
 	at := gpu.Address(roundUp(uint64(start), align))
 	unmapFile(start, uint64(at-start))
 	end := at + gpu.Address(n)

@@ -83,7 +83,7 @@ func (s *Segment) open(hellos []hello) error {
 	if err := s.compare(hellos); err != nil {
 		return err
 	}
-	err := s.findPeers(hellos)
+	err := s.findPeers(hellos) // openChunks and openBlock send it to the other PEs
 	var noVMM error
 	for i, h := range hellos {
 		s.granule = max(s.granule, h.Granule)

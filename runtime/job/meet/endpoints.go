@@ -8,8 +8,8 @@ import (
 
 // EndpointInfo describes one open endpoint of a PE to all other PEs.
 type EndpointInfo struct {
-	Addr     []byte            // the provider's address; empty: the endpoint cannot be addressed
-	Base     uint64            // the address of the PE's memory for writes of other PEs
+	Addr     []byte            // the provider's address of the endpoint; empty: it has none
+	Base     uint64            // the address of the PE's user heap, for operations of other PEs
 	Key      uint64            // the provider's key of that memory
 	Window   uint32            // numbered writes that each other PE may have under way to this one
 	Device   bool              // the heap is GPU memory

@@ -16,8 +16,8 @@ import (
 const maxAncestors = 64
 
 // vacant returns an error if an ancestor of this process is already the PE that the variables
-// `place` name: programs that a PE starts inherit the variables. A launcher that two processes
-// contact as one PE miscounts, or waits for ever.
+// `place` name, with their values in env: programs that a PE starts inherit the variables. A
+// launcher that two processes contact as one PE miscounts, or waits for ever.
 func vacant(env map[string]string, place []string) error {
 	if len(place) == 0 {
 		return nil
@@ -52,10 +52,10 @@ func ancestor(proc string, pid int, env map[string]string, place []string) (int,
 		if pid < 1 || err != nil {
 			return 0, false // there is none, or it belongs to another user
 		}
-		its := environment(strings.Split(string(environ), "\x00"))
+		variables := environment(strings.Split(string(environ), "\x00"))
 		for _, name := range place {
-			if its[name] != env[name] {
-				return 0, false
+			if variables[name] != env[name] {
+				return 0, false // this process set other values for its children: they are no PE's
 			}
 		}
 		if maps, err := os.ReadFile(filepath.Join(dir, "maps")); err == nil && bytes.Contains(maps, []byte("/libshmem_core.so")) {

@@ -119,6 +119,7 @@ int cuModuleUnload(void *module)
     END(fake_needs_context() ?: LOCKED(unload(module)));
 }
 
+/* Finds a variable of a module: its address and size. Returns 0 or an error. */
 static int find_global(uint64_t *at, size_t *n, void *module, const char *name)
 {
     struct module *m = module_of(module);
