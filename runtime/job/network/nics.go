@@ -72,7 +72,8 @@ func (nw *Network) exchangeGPUs() error {
 }
 
 // openProvider opens the provider of engine i. A trace track records its traffic if SHMEM_TRACE is
-// set.
+// set. With SHMEM_ORDERED_BYTES=auto the provider is asked for ordered blocks, which may slow down
+// other operations.
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := proxy.ProviderConfig(nw.NPEs)
 	c.GPU, c.Blocks = nw.GPU.NICs != nil, nw.Settings.Ordered == config.OrderedAuto

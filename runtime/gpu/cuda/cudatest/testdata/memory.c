@@ -279,7 +279,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
     char *at = (char *)address, *base = NULL, *host = NULL;
     size_t size = 0;
     unsigned long id = 0;
-    int place = 0;
+    int place = 0; /* enum CUmemorytype: 1 in the host's memory, 2 in the GPU's; 0 unknown */
     bool managed = false, legacy = false;
     pthread_mutex_lock(&fake_lock);
     if (fake_mapped_range(at, &base, &size, &id))
