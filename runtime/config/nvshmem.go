@@ -310,7 +310,7 @@ func ifSet(here string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		p, err := (&Setting{Kind: Flag}).parse(value)
 		if !p.on {
-			here = ""
+			return "", err
 		}
 		return here, err
 	}

@@ -59,6 +59,7 @@ func TestNvshmemSettings(t *testing.T) {
 		{"NVSHMEM_GPUNETIO_RC_MAP_BY=warp", "SHMEM_RING_MAP_BY", "warp"},
 		{"NVSHMEM_DISABLE_CUDA_VMM=1", "SHMEM_GPU_SHARE", "ipc"},
 		{"NVSHMEM_DISABLE_CUDA_VMM=0", "SHMEM_GPU_SHARE", "auto"},
+		{"NVSHMEM_DISABLE_CUDA_VMM=1", "SHMEM_GPU_SHARE", "ipc"}, // a job after the one with 0
 		{"NVSHMEM_HEAP_KIND=SYSMEM", "SHMEM_HEAP", "pinned"},
 		{"NVSHMEM_CPU_AFFINITY=OFF", "SHMEM_BIND", "off"},
 		{"NVSHMEM_BOOTSTRAP=MPI", "SHMEM_BOOTSTRAP", "auto"},

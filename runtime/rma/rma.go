@@ -47,11 +47,12 @@ type Options struct {
 
 // Group is the group of a communicator's connected ranks, as one rank sees it.
 type Group struct {
-	Mesh   *mesh.Mesh
-	member *uid.Member
-	size   int
-	noGPU  error // why GPU memory cannot be registered
-	queue  queue
+	Mesh    *mesh.Mesh
+	member  *uid.Member
+	size    int
+	timeout time.Duration // of each step of all ranks
+	noGPU   error         // why GPU memory cannot be registered
+	queue   queue
 
 	registering sync.Mutex                // held while memories changes; readers only load the pointer
 	memories    atomic.Pointer[[]*Memory] // by number from 1; nil: none, or it has ended
@@ -69,7 +70,7 @@ func Connect(o Options) (g *Group, err error) {
 	if err != nil {
 		return nil, errors.Join(err, o.GPU.Close())
 	}
-	g = &Group{member: member, size: o.Size, noGPU: o.NoGPU}
+	g = &Group{member: member, size: o.Size, timeout: o.Timeout, noGPU: o.NoGPU}
 	g.queue = queue{Queue: o.Queue, group: g}
 	if o.Queue == nil {
 		g.queue.Queue = new(Queue)
@@ -213,7 +214,7 @@ func (g *Group) importAll(x *Memory, blobs [][]byte) error {
 		if req == nil {
 			continue
 		}
-		if err := req.Wait(time.Minute); err != nil {
+		if err := req.Wait(g.timeout); err != nil {
 			return err
 		}
 	}

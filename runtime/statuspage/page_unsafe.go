@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"structs"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -71,7 +72,7 @@ func Create(kind Kind, n int) (*Page, error) {
 	h := (*head)(unsafe.Pointer(&p.memory[0]))
 	copy(h.version[:], libshmem.Version)
 	h.kind, h.pid, h.size = kind, int32(os.Getpid()), uint64(size)
-	h.magic = magic
+	atomic.StoreUint64(&h.magic, magic)
 	return p, nil
 }
 
