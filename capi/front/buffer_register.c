@@ -136,13 +136,15 @@ static void clear_pages(int64_t offset, size_t n)
         memset(block_at(offset) + (from - place), 0, to - from);
 }
 
-/* Copies the buffer into its block of the heap, and maps the block over the buffer. Returns 0, or
- * -1 if mmap fails. It calls the kernel, and not the C library's mmap: AddressSanitizer replaces
- * that one, and would forget the red zones in the buffer. */
-static int move_in(const struct registration_request *request, int64_t offset)
+/* Copies the buffer into its block of the heap, and maps the block over the buffer, piece by piece.
+ * Returns how many bytes it has moved: less than the whole, with errno set, if mmap fails. It calls
+ * the kernel, and not the C library's mmap: AddressSanitizer replaces that one, and would forget
+ * the red zones in the buffer. */
+static size_t move_in(const struct registration_request *request, int64_t offset)
 {
+    size_t at = 0;
     clear_pages(offset, request->length);
-    for (size_t at = 0, n; at < request->length; at += n) {
+    for (size_t n; at < request->length; at += n) {
         n = request->length - at < PIECE ? request->length - at : PIECE;
         const char *from = (const char *)request->start + at;
         for (size_t page = 0; page < n; page += PAGE)
@@ -151,9 +153,9 @@ static int move_in(const struct registration_request *request, int64_t offset)
         if (syscall(SYS_mmap, from, n, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, shmemi_state.heap_fd,
                     (off_t)(shmemi_state.heap_place + (uint64_t)offset + at)) == -1)
-            return -1;
+            break;
     }
-    return 0;
+    return at;
 }
 
 /* Returns a private copy of a block of the heap, which move_out can move to the buffer's address;
@@ -193,20 +195,22 @@ static int64_t register_in_main(struct registration_request *request, const char
         REFUSE(request,
                "the symmetric heap, which it takes room of, has none for it (free some, or raise "
                "SHMEM_SYMMETRIC_SIZE)");
-    bool moved = agree_on_request(request, call);
-    if (moved) {
-        if (move_in(request, offset) != 0)
+    if (agree_on_request(request, call)) {
+        const size_t moved = move_in(request, offset);
+        if (moved < request->length)
             REFUSE(request,
                    "mmap: %s (pass memory of ordinary pages, and raise vm.max_map_count if there "
                    "are many mappings)",
                    strerror(errno));
         if (agree_on_request(request, call))
             return offset;
-        char *copy = copy_of(offset, request->length);
-        if (copy == NULL)
+        /* Bytes that were not moved are in the buffer alone. */
+        char *copy = moved > 0 ? copy_of(offset, moved) : NULL;
+        if (copy != NULL)
+            move_out(copy, request->start, moved, call);
+        else if (moved > 0)
             shmemi_abort(call, "free some memory", "%s, and there is no memory to undo it",
                          request->why);
-        move_out(copy, request->start, request->length, call);
     }
     if (offset >= 0)
         core->heap_free(offset);
@@ -278,6 +282,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     shmemi_registration_check(&request, flags);
     void *symmetric = NULL;
     if (!agree_on_request(&request, call)) {
+        /* The check has made the core look up the driver's allocations, which gpu_lend would map. */
         if (request.granule)
             shmemi_state.core->gpu_forget();
     } else {

@@ -81,6 +81,10 @@ var rows = []row{
 		`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: PE 1 cannot do it for its own \(see the error of that PE\)`,
 		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass memory that aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
 	}},
+	{what: "register_pieces", only: onNode, status: 0, say: []string{
+		`PE 1: shmemx_buffer_register_symmetric: the buffer of 41943040 bytes at 0x\w+: mmap: Cannot allocate memory \(pass memory of ordinary pages`,
+		`PE 0 has lost 0 bytes`, `PE 1 has lost 0 bytes`,
+	}},
 	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two\)`}},
 	{what: "align_zero", status: aborted, say: []string{`PE \d: shmem_align: alignment 0 is not usable \(use a power of two\)`}},
 	{what: "align_near", status: aborted, say: []string{`PE \d: shmem_align: alignment 63 is not usable \(use a power of two\)`}},

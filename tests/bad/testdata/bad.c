@@ -4,6 +4,7 @@
  */
 #include "go.h"
 #include "modules.h"
+#include "pieces.h"
 
 #include <shmem.h>
 #include <shmem/state.h>
@@ -401,6 +402,7 @@ static const struct {
     {"free_buffer", free_buffer},
     {"put_past_buffer", put_past_buffer},
     {"register_apart", register_apart},
+    {"register_pieces", register_pieces},
     {"align_odd", align_odd},
     {"align_zero", align_zero},
     {"align_near", align_near},
