@@ -117,10 +117,10 @@ static bool may_be_shmem(const char *name)
 {
     if (*name == '_')
         return name[1] == 'm' || name[1] == 'n'; /* _my_pe, _num_pes */
-    if (*name == 'n')
-        name++;
-    return name[0] == 's' &&
-           (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
+    if (name[0] == 'n' && name[1] == 'v')
+        name += 2; /* nvshmem_... */
+    return name[0] == 's' && (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' &&
+                                                 name[3] == 'r')); /* shmem_..., start_pes */
 }
 
 /* Decides what a program's call of dlsym returns: for a SHMEM function the shim's, if the handle's

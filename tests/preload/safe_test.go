@@ -79,15 +79,19 @@ func TestLookups(t *testing.T) {
 	plugin, exe := filepath.Join(dir, "plugin.so"), filepath.Join(dir, "lookups")
 	cc.Run(t, cc.C(), "-shared", "-fPIC", "-I../../include", "testdata/plugin.c", "-o", plugin, "-L"+lib, "-lshmem")
 	cc.Source(t, exe, "testdata/lookups.c", "-ldl")
-	for _, how := range []string{"handle", "plugin", "default"} {
-		to := filepath.Join(dir, how)
-		argv := []string{exe, how, filepath.Join(lib, "libshmem.so"), plugin}
+	for _, how := range []string{"handle", "nvshmem", "plugin", "default"} {
+		to, library, prefix := filepath.Join(dir, how), "libshmem.so", ""
+		if how == "nvshmem" {
+			library, prefix = "libshmem_nvshmem.so", "nv"
+		}
+		argv := []string{exe, how, filepath.Join(lib, library), plugin}
 		plain := job{env: []string{"LD_LIBRARY_PATH=" + lib}}.run(t, argv...)
 		if out := single(t, job{}, "", to, argv...); out != plain || !strings.Contains(out, "shmem_my_pe: 0") || !strings.Contains(out, "shmem_frobnicate: no") {
 			t.Errorf("%s: %q, and without the shim %q", how, out, plain)
 		}
 		p := read(t, filepath.Join(to, "0.json"), true)
-		if got := strings.Join(p.names(), " "); got != "shmem_init shmem_my_pe shmem_finalize" {
+		want := strings.ReplaceAll("*shmem_init *shmem_my_pe *shmem_finalize", "*", prefix)
+		if got := strings.Join(p.names(), " "); got != want {
 			t.Errorf("%s: the calls are %s", how, got)
 		}
 	}
