@@ -273,7 +273,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	for pe := range libshmem.PE(len(r.members)) {
 		m := &r.members[pe]
 		// A PE can still join if it has neither ended nor left since it began this life.
-		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.survives {
+		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.isDispensable() {
 			continue
 		}
 		loss := wire.Loss{PE: pe, Outcome: m.outcome}
@@ -291,11 +291,14 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restJoinedLocked reports whether a step is complete: every PE has joined it, or has ended while
-// it was in the job (inside) and the job continues without it (survives).
+// isDispensable reports whether PEs that leave need not wait for this one: it has ended while it was
+// in the job, which continues without it. One that left before it ended is in no later step.
+func (m *member) isDispensable() bool { return m.ended && m.inside && m.survives }
+
+// restJoinedLocked reports whether a step is complete: every PE has joined it, or is dispensable.
 func (r *Meeting) restJoinedLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
-		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.survives) {
+		if m := &r.members[pe]; !s.joined[pe] && !m.isDispensable() {
 			return false
 		}
 	}

@@ -395,6 +395,26 @@ func TestPartEndsByLoss(t *testing.T) {
 	}
 }
 
+// A PE that left before it ended does not come to a later life of the others: they learn so at once.
+func TestPartWithoutOneThatLeft(t *testing.T) {
+	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
+	r := New(2, secret.New(), m.send)
+	survives := func(pe libshmem.PE) {
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, Survives: true}))
+		m.welcome(t, r, pe)
+	}
+	for pe := range libshmem.PE(2) {
+		survives(pe)
+		ok(t, r.Leave(pe, false))
+	}
+	survives(0)
+	r.End(1, wire.Outcome{How: wire.Exited})
+	ok(t, r.Join(0, wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}))
+	if f := m.take(t, 0); f.Kind != wire.PeerFailed {
+		t.Errorf("PE 0 got %v", f.Kind)
+	}
+}
+
 // On request the room reports PEs that have left or ended, and only those.
 func TestInquire(t *testing.T) {
 	r, m := meeting(t, 6, 0)
