@@ -1140,10 +1140,9 @@ ptrdiff_t shmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
  *
  * @dest symmetric, written at pe
  * @source input
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -1222,10 +1221,9 @@ void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  *
  * @dest output
  * @source symmetric, read at pe
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -3637,8 +3635,8 @@ uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL. Since libshmem 0.1.
@@ -3668,8 +3666,8 @@ void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *st
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values input: right-hand side of the comparison for each variable
  *
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when
+ * cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL_VECTOR. Since libshmem 0.1.
@@ -3700,8 +3698,8 @@ void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const 
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY. Since libshmem 0.1.
@@ -3732,8 +3730,8 @@ size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *
  * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when
+ * cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY_VECTOR. Since libshmem 0.1.
@@ -3766,7 +3764,7 @@ size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, cons
  *
  * Result: How many indices were written; 0 at once when there is no variable to wait for.
  * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME. Since libshmem 0.1.
@@ -3829,8 +3827,8 @@ size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, siz
  * @cmp_value right-hand side of the comparison
  *
  * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL. Since libshmem 0.1.
@@ -3860,8 +3858,8 @@ int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, i
  * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when
+ * cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL_VECTOR. Since libshmem 0.1.
@@ -3892,8 +3890,8 @@ int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *st
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable, or SIZE_MAX.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY. Since libshmem 0.1.
@@ -3924,8 +3922,8 @@ size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status
  * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable, or SIZE_MAX.
- * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when
+ * cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY_VECTOR. Since libshmem 0.1.
@@ -3957,7 +3955,7 @@ size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int 
  *
  * Result: How many indices were written.
  * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
- * or cmp_values is NULL, and when called before init or after finalize.
+ * is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_SOME. Since libshmem 0.1.

@@ -51,15 +51,15 @@ func (c *pythonCall) has(name string) bool {
 	return c.param(func(p *spec.Param) bool { return p.Name == name }).Name != ""
 }
 
-// far returns the parameter of the function that points to memory of the other PE.
-func (c *pythonCall) far() spec.Param {
-	return c.param(func(p *spec.Param) bool { return p.IsElement() && isFar(p.Role) })
+// remote returns the parameter of the function that points to memory of the other PE.
+func (c *pythonCall) remote() spec.Param {
+	return c.param(func(p *spec.Param) bool { return p.IsElement() && isRemote(p.Role) })
 }
 
 const signalType = "uint64_t"
 
-// isFar reports whether a parameter of the role points to memory of the other PE.
-func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
+// isRemote reports whether a parameter of the role points to memory of the other PE.
+func isRemote(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
 // values returns the names of the parameters that are numbers: elements (T), and values of a
 // signal.
@@ -104,7 +104,7 @@ func (c *pythonCall) result() string {
 // atomic operation, and returns the type hint of the function's result. A call on near memory does
 // not wait, so it does not release the interpreter's lock (quick).
 func (c *pythonCall) writeElement(m *pythonModule, b *pythonLines) (string, error) {
-	far, prefix := c.far(), c.row.Surface().Prefix()
+	far, prefix := c.remote(), c.row.Surface().Prefix()
 	if far.Name == "" {
 		return "", errors.New("no element")
 	}
@@ -146,7 +146,7 @@ func (c *pythonCall) writeElement(m *pythonModule, b *pythonLines) (string, erro
 // integer if C has one of the element's size, else by the function that copies bytes, of the row
 // Longer. It returns the type hint of the function's result, as the other write functions do.
 func (c *pythonCall) writeWord(m *pythonModule, b *pythonLines) (string, error) {
-	far, s := c.far(), c.row.Surface()
+	far, s := c.remote(), c.row.Surface()
 	longer, err := bytesFunction(s, c.row.Python.Longer, false)
 	if err != nil || far.Name == "" {
 		return "", cmp.Or(err, errors.New("no element"))
@@ -289,7 +289,7 @@ func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error)
 // blocking calls. keep stores a reference to that array, so that it lives until the copy is
 // complete.
 func (c *pythonCall) writeCopy(m *pythonModule, b *pythonLines) (string, error) {
-	far, s := c.far(), c.row.Surface()
+	far, s := c.remote(), c.row.Surface()
 	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })
 	function, err := bytesFunction(s, c.row.Name, c.nbi)
 	if err != nil {

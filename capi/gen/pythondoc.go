@@ -68,7 +68,7 @@ func (a pythonArgument) rank() int {
 // argument returns the Python argument for a parameter of the C function: its type hint, its
 // default, and what the documentation says of it.
 func (c *pythonCall) argument(p *spec.Param) pythonArgument {
-	a, far := pythonArgument{name: p.PythonName(), hint: "Memory"}, c.far()
+	a, remote := pythonArgument{name: p.PythonName(), hint: "Memory"}, c.remote()
 	elements := "A contiguous symmetric array of " + c.kinds()
 	switch {
 	case p.Name == "pe":
@@ -81,13 +81,15 @@ func (c *pythonCall) argument(p *spec.Param) pythonArgument {
 	case p.Name == "sig_addr":
 		a.doc = "A symmetric array of uint64 or int64."
 	case p.Name == "fetch":
-		a.doc = "Memory of this PE with the dtype of `" + far.PythonName() + "`; its first element gets the old value."
+		a.doc = "Memory of this PE with the dtype of `" + remote.PythonName() + "`; its first element gets the old value."
 	case p.C == signalType:
 		a.hint, a.doc = "SupportsIndex", "The number for the signal, of 64 bits."
+	// The row has a second function for elements longer than a word, so it takes any element.
 	case p.C == "T" && c.row.Python.Longer != "":
-		a.hint, a.doc = "Source", "The element, which fits the dtype of `"+far.PythonName()+"`."
+		a.hint, a.doc = "Source", "The element, which fits the dtype of `"+remote.PythonName()+"`."
 	case p.C == "T":
 		a.hint, a.doc = "Number", "A number of the element's type."
+		// What the call does with the value is said in C alone.
 		if strings.HasPrefix(p.Doc, "value that") {
 			a.doc = "The " + p.Doc + "."
 		}

@@ -3,14 +3,16 @@ package spec
 const stridedErrors = remoteErrors + " Also when a stride is less than 1."
 
 var (
-	strideDst = Param{Name: "dst", C: "ptrdiff_t", Unit: "elements", Doc: "from the start of one block of " +
+	blockDst = Param{Name: "dst", C: "ptrdiff_t", Unit: "elements", Doc: "from the start of one block of " +
 		"dest to the next; at least 1"}
-	strideSst = Param{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from the start of one block of " +
+	blockSst = Param{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from the start of one block of " +
 		"source to the next; at least 1"}
+	strideDst   = Param{Name: "dst", C: "ptrdiff_t", Unit: "elements", Doc: "from one copied element of dest to the next; at least 1"}
+	strideSst   = Param{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from one copied element of source to the next; at least 1"}
 	stridedPut  = []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "source", C: "const T *", Role: Source}}
 	stridedGet  = []Param{{Name: "dest", C: "T *", Role: Result}, {Name: "source", C: "const T *", Role: Read}}
 	blockParams = []Param{
-		strideDst, strideSst,
+		blockDst, blockSst,
 		{Name: "bsize", C: "size_t", Unit: "elements", Doc: "of each block"},
 		{Name: "nblocks", C: "size_t", Doc: "how many blocks"},
 		paramPE,

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // A quorum is how many variables of an array must satisfy the comparison of a call: all, any or
 // some.
 type quorum struct {
@@ -72,6 +74,21 @@ func waitSets() []Family {
 	return out
 }
 
+// whenNULL names the parameters, for the errors of a call, that must not be NULL.
+func whenNULL(q quorum, each bool) string {
+	var names []string
+	if q.name == "some" {
+		names = append(names, "indices")
+	}
+	if each {
+		names = append(names, "cmp_values")
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "when " + strings.Join(names, " or ") + " is NULL, "
+}
+
 // waitSet returns the table row of a wait or test over an array of variables. q has the texts for
 // "all", "any" or "some". waits: the function waits, else it tests. each: each variable has its own
 // value to compare with.
@@ -80,8 +97,8 @@ func waitSet(q quorum, waits, each bool) Family {
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
 		Types: AMOTypes, Result: q.result, Returns: q.testReturns, Doc: q.testDoc,
 		Order: "As wait_until.",
-		Errors: "Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices or " +
-			"cmp_values is NULL, and when called before init or after finalize.",
+		Errors: "Ends the job when ivars is not symmetric, when cmp is not a comparison, " + whenNULL(q, each) +
+			"and when called before init or after finalize.",
 		Params: []Param{setVars, setNelems},
 		Check:  CheckSet,
 	}

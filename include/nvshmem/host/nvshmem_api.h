@@ -827,10 +827,9 @@ ptrdiff_t nvshmem_ptrdiff_g(const ptrdiff_t *source, int pe);
  *
  * @dest symmetric, written at pe
  * @source input
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -877,10 +876,9 @@ void nvshmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  *
  * @dest output
  * @source symmetric, read at pe
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -1984,8 +1982,8 @@ struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int 
  *
  * @dest symmetric, written at pe
  * @source input
- * @dst elements from the start of one block of dest to the next; at least 1
- * @sst elements from the start of one block of source to the next; at least 1
+ * @dst elements from one copied element of dest to the next; at least 1
+ * @sst elements from one copied element of source to the next; at least 1
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -2002,8 +2000,8 @@ void nvshmem_bfloat16_iput(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  *
  * @dest output
  * @source symmetric, read at pe
- * @dst elements from the start of one block of dest to the next; at least 1
- * @sst elements from the start of one block of source to the next; at least 1
+ * @dst elements from one copied element of dest to the next; at least 1
+ * @sst elements from one copied element of source to the next; at least 1
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *

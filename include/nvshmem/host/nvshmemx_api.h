@@ -467,10 +467,9 @@ void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, siz
  *
  * @dest symmetric, written at pe
  * @source input
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -519,10 +518,9 @@ void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  *
  * @dest output
  * @source symmetric, read at pe
- * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
- *          least 1
- * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
- *          least 1
+ * @dst elements of T or of <bits> bits from one copied element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one copied element of source to the next; at least
+ *          1
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
