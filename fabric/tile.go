@@ -4,8 +4,9 @@ package fabric
 // moves data and their signal in one Write, in tiles: a tile is a block with a signal at its end. A
 // Write keeps a tile if the tile's bytes become visible at the target by ascending address, so that
 // a reader who finds the signal also finds the data before it. If userBlock is not negative, it is
-// the value that the user has set for Block. With several NICs no tile is kept: after the loss of a
-// NIC a Write may be repeated when a later transfer has already reused its memory.
+// the value that the user has set for Block. With several NICs, or with chaos (Repeats), no tile is
+// kept: a Write may be repeated when a later transfer has already reused its memory. Sockets promise
+// no order in which bytes become visible.
 func (c *Caps) Tile(userBlock int) int {
 	block := c.Block
 	if userBlock >= 0 {

@@ -39,17 +39,17 @@ def environment(settings: Mapping[str, object]) -> Iterator[None]:
                 "is not a setting",
                 f"{nearest}shmem-info --env lists all, with SHMEM_",
             )
-    for word, value in settings.items():
-        if value is None:
-            continue
-        name = names[word]
-        before[name] = os.environ.get(name)
-        os.environ[name] = _text(value)
     try:
+        for word, value in settings.items():
+            if value is None:
+                continue
+            name = names[word]
+            before.setdefault(name, os.environ.get(name))
+            os.environ[name] = _text(value)
         yield
     finally:
         for name, old in before.items():
             if old is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = old

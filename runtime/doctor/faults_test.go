@@ -184,7 +184,7 @@ func TestInstalled(t *testing.T) {
 	libraryPath = ":" + other
 	has(find(dir, true), "ok  names of NVSHMEM: DIR/lib/libshmem_nvshmem.so; LD_LIBRARY_PATH has no libnvshmem_host.so.3 for programs that need that")
 	write(filepath.Join(other, "libnvshmem_host.so.3"), "")
-	has(find(dir, true), "ok  names of NVSHMEM: DIR/lib/libshmem_nvshmem.so; programs that need libnvshmem_host.so.3 without a run path load "+other+"/libnvshmem_host.so.3")
+	has(find(dir, true), "ok  names of NVSHMEM: DIR/lib/libshmem_nvshmem.so; programs that need libnvshmem_host.so.3 and have no DT_RPATH load "+other+"/libnvshmem_host.so.3")
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
 	has(find(dir, false), "ok  shmemrun: DIR/bin/shmemrun")
 }

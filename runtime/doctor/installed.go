@@ -48,13 +48,13 @@ func prefixOf(executable string) string {
 }
 
 // nvshmem reports which library programs of NVSHMEM load: file, this project's, if they were linked
-// with it, else the first file with NVIDIA's soname in LD_LIBRARY_PATH, unless they have a run
-// path.
+// with it, else the first file with NVIDIA's soname in LD_LIBRARY_PATH. The loader searches only a
+// DT_RPATH before that; linkers write a DT_RUNPATH unless they are told otherwise.
 func nvshmem(file, libraryPath string) Finding {
 	const soname = "libnvshmem_host.so.3"
 	for _, dir := range filepath.SplitList(libraryPath) {
 		if other := filepath.Join(dir, soname); dir != "" && exists(other) {
-			return Well("names of NVSHMEM", "%s; programs that need %s without a run path load %s", file, soname, other)
+			return Well("names of NVSHMEM", "%s; programs that need %s and have no DT_RPATH load %s", file, soname, other)
 		}
 	}
 	return Well("names of NVSHMEM", "%s; LD_LIBRARY_PATH has no %s for programs that need that", file, soname)

@@ -95,13 +95,14 @@ func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, c
 	if cause != nil {
 		what = cause.Error()
 	} else {
+		others := "with"
 		what = "the provider has made no connection"
 		if open[0].Sent() {
-			what = "no answer has come"
+			what, others = "no answer has come", "from"
 		}
 		what += fmt.Sprintf(" within %v", nw.Settings.BootstrapTimeout)
 		if n := len(open) - 1; n > 0 {
-			what += fmt.Sprintf(", nor with %d more hosts", n)
+			what += fmt.Sprintf(", nor %s %d more hosts", others, n)
 		}
 		remedy = "; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
 	}
