@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 // whole is for make test-full.
@@ -81,7 +83,9 @@ func places() map[string][]string {
 	out := map[string][]string{
 		"node-3":  {"-n", "3"},
 		"hosts-4": append([]string{"-n", "4", "--hosts", "2"}, tcp...),
-		"chaos-3": append([]string{"-n", "3", "--chaos", "5,delay=300us"}, tcp...),
+	}
+	if !need.Left("real programs") {
+		out["chaos-3"] = append([]string{"-n", "3", "--chaos", "5,delay=300us"}, tcp...)
 	}
 	for pes := 1; *whole && pes <= 8; pes++ {
 		n := strconv.Itoa(pes)

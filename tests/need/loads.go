@@ -76,6 +76,7 @@ var left = map[string]string{
 	"dispatch":             "kernels that dispatch to 64 experts run in five ways; in make test-full in ten, and those that dispatch to 8, too (tests/nvshmem, TestExperts)",
 	"stub":                 "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
 	"suites":               "the suite of networks runs over simulated networks of each kind, rough or read late, over two plans of chaos, and over six sets of NICs; in make test-full over each kind both ways, three plans and 16 sets (fabric/sim, fabric/chaos, fabric/rail)",
+	"real programs":        "gups, pagerank and halo3d run on one node and between two hosts; in make test-full under chaos, too, and with one to eight PEs (tests/examples, TestRealPrograms)",
 	"two links":            "the rate of two real links, shaped to 200 Mb/s, is measured in make test-full alone; what spreads bytes over NICs is simulated (tests/run, TestTwoLinks)",
 	"standstills":          "jobs whose data must not stand still run in nine ways; in make test-full in twenty, and over NICs of the stub, whose sleeping PEs each push has in fabric/fabrictest alone (tests/run, TestStandstill and TestStubStandstill)",
 	"peers":                "a window is proved for 1,000 PEs, and rates are measured with up to 8 peers; in make test-full for 4,096 PEs, and with 64 peers (runtime/proxy, TestSimOpensLarge and TestSimRates)",
