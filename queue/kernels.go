@@ -37,8 +37,10 @@ func WorkChunk(pes int) uint64 {
 	return chunk
 }
 
-// WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives, after
-// the counters, the flags, and the lines of short reductions. shmemi_work_buffers is the same in C.
+// WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives. Before
+// them lie the counters and the flags of rounds (WorkHead), two words of 8 bytes for each PE, and,
+// from a multiple of 128 bytes on, two sets of lines for short reductions: a set has WorkPacked
+// bytes for each PE of the largest team that uses it. shmemi_work_buffers is the same in C.
 func WorkBuffers(pes int) uint64 {
 	const line = 128
 	flags := (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)

@@ -104,7 +104,8 @@ func (m *Mesh) prepareNICs() {
 // reach registers a region of this member in GPU memory with the network, if NICs can reach it.
 // Otherwise its bytes are copied to and from pinned memory; if GPU.Paths lists the paths that the
 // program accepts, reach returns an error instead. A line of the log says how the bytes travel, and
-// is not repeated while the answer stays the same. The program may use the memory already.
+// is not repeated while the answer stays the same. The program may use the memory already, so a
+// path must be tried without writes to it: Attempt gets true as its argument live.
 func (m *Mesh) reach(r *proxy.Region, base unsafe.Pointer, n uint64) error {
 	if m.access == nil {
 		return nil

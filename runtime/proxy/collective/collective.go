@@ -59,7 +59,8 @@ const Whole = 1
 // Exchange performs a small reduction of n members, of which this one is me. With at most direct
 // members each sends to all the others; more members combine in pairs (recursive doubling). send
 // sends a message to a slot of a member, and await awaits the message of a member in a slot of this
-// one.
+// one. A member uses one slot for each sender or, in pairs, slot 0 for the value of a member beyond
+// the power of two, Whole, and one slot for each round.
 func Exchange(me, n, direct int, send, await func(member, slot int) bool) bool {
 	if n <= direct {
 		for i := 1; i < n; i++ {

@@ -430,8 +430,9 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (!p->reachable)
         return SHMEMI_NOT_FAST;
     uint32_t acked = h->ack;
-    /* Go handles a message out of order, one that may have to follow bytes for GPU memory (behind),
-     * and one that may let a queued operation go on. */
+    /* Go handles a message out of order, one that has to follow writes that have not arrived (need)
+     * or may have to follow bytes for GPU memory (behind), one that may let a queued operation go
+     * on, and one that acknowledges writes that were not posted. */
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_FAST;

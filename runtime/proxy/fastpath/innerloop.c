@@ -6,7 +6,8 @@
 #include <time.h>
 
 /* In this file l is the loop, x the state of its engine (layout.State in Go), r a ring, p a
- * position in the ring, and w the words of the slots of an operation. */
+ * position in the ring, and w the words of the slots of an operation. If x->staging is 1, a local
+ * buffer may be GPU memory: then C posts only puts whose bytes are in the ring or its cells. */
 
 /* Iterations without work for each read of the clock, which takes as long as half an iteration. */
 #define CLOCK_ITERATIONS 16
@@ -129,8 +130,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
-    const uint64_t payload =
-        x->max_inject - sizeof(struct shmemi_header); /* shmemi_fastpath_inject checks the size */
+    const uint64_t payload = x->max_inject - sizeof(struct shmemi_header);
     const bool in_cell = in_ring_cell(r, local, n);
     int count = 1;
     if (n == 0 || n > payload || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
@@ -192,7 +192,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     return 1;
 }
 
-/* Posts the atomic operation at *p, of `slots` slots with the words w. NOT_SIMPLE: Go has to. */
+/* Posts the atomic operation at *p, of `slots` slots with the words w, if it fetches nothing. */
 static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                uint64_t operand, uint64_t compare)
 {

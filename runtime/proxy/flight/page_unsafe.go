@@ -28,7 +28,7 @@ func (h *Head) ReadPage(page io.ReaderAt, head, peers uintptr) Page {
 // Events lists the last events with a PE, like Recorder.Events. ring is the number of the PE's
 // ring, which the caller has read from the peer's record.
 func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
-	if ring == ownRing {
+	if ring == ownRing { // no event with this PE was recorded, so it has no ring of its own
 		return nil, nil
 	}
 	const counted = int64(unsafe.Offsetof(layout.Peer{}.Recorded))

@@ -9,7 +9,7 @@ import "libshmem/queue"
 
 const (
 	// leastTogether is how many stored slots a ring must have for Go rather than C to post the
-	// operations, and how many operations at least share messages.
+	// operations, and the smallest number of operations for which Go lets them share messages.
 	leastTogether = 8
 	// inCIterations is the number of iterations in which C posts bursts, too, after one in which
 	// few operations in a row were for one PE.

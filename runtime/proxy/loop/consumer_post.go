@@ -68,9 +68,9 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	return c.handleStatus(op, w, st)
 }
 
-// handleStatus handles what the engine has returned for an operation that gets no reply on its
-// completion: it reports a failure. It returns false if the engine could not post the operation, so
-// that it has to be tried again.
+// handleStatus handles what the engine has returned for an operation that has no request, or whose
+// request it did not accept: it reports a failure. It returns false if the engine could not post
+// the operation, which then has to be tried again.
 func (c *Consumer) handleStatus(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:

@@ -20,7 +20,7 @@ import (
 type Box struct{ c *C.struct_box }
 
 // NewBox makes a Box with space for room messages. It refuses again percent of all posts, chosen by
-// the seed.
+// the seed. Its lowest bit is always 1, because a xorshift never leaves 0.
 func NewBox(seed uint64, room, again int) *Box {
 	c := (*C.struct_box)(C.calloc(1, C.sizeof_struct_box))
 	c.seed, c.room, c.again = C.uint64_t(seed|1), C.uint32_t(min(room, C.BOX_MESSAGES)), C.uint32_t(again)
