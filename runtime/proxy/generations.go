@@ -235,7 +235,7 @@ func (g *generations) MarkDirty(p *layout.Peer, pe libshmem.PE) {
 }
 
 // HandleReply handles a PE's reply to a flush: the closed generation stops waiting for the PE, or
-// requests another flush if the reply does not cover all that it sent.
+// requests another flush if the reply does not cover all that the generation has sent to the PE.
 func (g *generations) HandleReply(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return

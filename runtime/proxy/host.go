@@ -42,7 +42,7 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 		return gpustage.Op{Parity: uint8(parity)}, Done
 	}
 	st := Done
-	if use != gpustage.UseCopy {
+	if use != gpustage.UseCopy { // a UseCopy sends no message
 		st = h.ready(pe, n)
 	}
 	if st == Done && use == gpustage.UsePut {
@@ -132,9 +132,10 @@ func (h *Host) admitMessage(pe libshmem.PE) Status {
 	return h.TryBegin(gpustage.UseSignal, pe, 0)
 }
 
-// TryBegin returns Done if an operation of n bytes of the GPU stage may start that needs no token,
-// or allocates one later. It returns Again if the PE has no credit, earlier operations wait in its
-// queue, or a fence demands that it has applied earlier messages; then it has sent a flush.
+// TryBegin returns Done if an operation of the GPU stage with n bytes may start; if the operation
+// needs a token, the stage allocates it later. TryBegin returns Again if the PE has no credit,
+// earlier operations wait in the PE's queue, or the PE has to apply earlier messages first, because
+// of a fence or for a UseSet; in the last case TryBegin has sent a flush.
 func (h *Host) TryBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {

@@ -60,7 +60,9 @@ func (n *writeNumbers) Split(data uint32) (number, above uint32) {
 const smallWindow = 64
 
 // Advertise sets the window to the number of arrivals that the completion queue of this PE can hold
-// for each PE. The PE announces it with its address.
+// for each PE. The window stays 0 on a network that keeps the order, where writes need no numbers,
+// and if the immediate data has less than 4 bytes: it cannot hold a number and the bits above it.
+// The PE announces the window with its address.
 func (n *writeNumbers) Advertise(net *network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {

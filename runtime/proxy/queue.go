@@ -220,7 +220,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	if s.Hold != notHeld && x.batchStaysHeld(p, s) {
 		return call.Again
 	}
-	if fabric.Token(p.Last) == t {
+	if fabric.Token(p.Last) == t { // an open batch is the last of its queue, and this may be it
 		x.closeBatch(p)
 	}
 	n := int(s.Length)

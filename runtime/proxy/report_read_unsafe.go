@@ -120,7 +120,7 @@ func nicOf(name string, c *[layout.Counted]uint64) fabric.RailCount {
 	n := fabric.RailCount{
 		NIC: name, Out: c[layout.MessageBytes] + c[layout.WriteBytes], In: c[layout.ReceivedBytes] + c[layout.ReadBytes], Ops: c[layout.Writes] + c[layout.Reads],
 	}
-	for i := layout.Atomics; i <= layout.Control; i++ {
+	for i := layout.Atomics; i <= layout.Control; i++ { // the messages of each kind
 		n.Ops += c[i]
 	}
 	return n

@@ -43,8 +43,10 @@ func (x *transfers) mayOvertake(p *layout.Peer) bool {
 	return p.Bare > 0 && x.allNumbered()
 }
 
-// keepsWrites reports whether the provider keeps writes to p after writes from before a fence. If
-// the sender holds signals back until their writes are complete (Bare), their order counts, too.
+// keepsWrites reports whether the provider keeps writes to p after writes, and their signals, from
+// before a fence. If the order of writes is all that it keeps, no write without a number may be in
+// flight (Bare): the sender holds the signal of such a write back until the write is complete, and
+// a later write would overtake the signal.
 func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	if x.Net.Caps.Fence {
 		return true

@@ -259,8 +259,8 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 	return call.Done
 }
 
-// allocateToken allocates a token for an operation of n bytes with the request r, or nil. Quiets
-// wait for the operation. It returns false if no token is free.
+// allocateToken allocates a token for an operation of n bytes. Its request is r, or none if r is
+// nil; quiets wait for it in both cases. allocateToken returns false if no token is free.
 func (c *copies) allocateToken(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	op, st := c.engine.Begin(UseCopy, pe, r, n)
 	if st != call.Done {

@@ -32,7 +32,7 @@ type gets struct {
 // get is a get under way.
 type get struct {
 	used      bool
-	requestID uint32 // its number in replies
+	requestID uint32 // its number in replies; the lower 16 bits are the token
 	pe        libshmem.PE
 	dest      unsafe.Pointer
 	n         uint64

@@ -146,6 +146,7 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.heaps.connect(x.Remotes)
 	for i := range all {
 		s.owners.all[i] = owner{all[i].Device, all[i].Atomics}
+		// The engine refuses atomic operations that the PE does not do on its GPU memory.
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
 		s.heaps.setExtents(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}

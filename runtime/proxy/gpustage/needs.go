@@ -118,7 +118,7 @@ type Engine interface {
 
 	// TryBegin returns Done if an operation of n bytes on a PE that has not started, or that has no
 	// record, may start. Again: it has to follow operations or messages, its PE has no credit, or
-	// no token is free; a flush that requests the PE's reply has then been sent.
+	// no token is free. If a reply of the PE is missing, a flush that requests it has been sent.
 	TryBegin(use Use, pe libshmem.PE, n uint64) call.Status
 	// Send sends a message.
 	Send(m Message) call.Status

@@ -28,7 +28,7 @@ type puts struct {
 
 // put is a put under way, or one that is queued.
 type put struct {
-	requestID uint32 // its number in replies
+	requestID uint32 // its number in replies; the lower 16 bits are the token
 	requested bool   // a request to send was sent for main memory, and the target reads it
 	pe        libshmem.PE
 	epoch     uint64

@@ -8,8 +8,8 @@ import (
 	"libshmem/fabric"
 )
 
-// RequestToSend is the payload of a message of KindRequestToSend, with which a PE announces bytes
-// of its GPU memory so that the receiver fetches them.
+// RequestToSend is the payload of a message of KindRequestToSend. A PE announces with it bytes in
+// its registered main memory, which come from or go to GPU memory, and the receiver reads them.
 type RequestToSend struct {
 	_     structs.HostLayout
 	N     uint64
