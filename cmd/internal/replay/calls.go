@@ -80,6 +80,7 @@ func (t *thread) put(o *program.Op) {
 		word := t.pe.offset(t.m.flag(t.index, o.Seq))
 		st := t.post(func() proxy.Status {
 			switch {
+			// The engine posts a put of one word as a store, so the flag's store replaces it.
 			case last && o.Flagged && n <= 8:
 				return e.Store(pe, word, 8, o.Seq)
 			case last && o.Flagged:
@@ -148,7 +149,8 @@ func (t *thread) get(o *program.Op) {
 	}
 }
 
-// flights is how many operations of a strided call are under way at a time (capi/front/strided.c).
+// flights is how many operations of a strided call the library has under way at a time
+// (capi/front/strided.c). In the replay only get has this limit: put posts all blocks at once.
 const flights = 32
 
 // atomic replays an atomic operation on another host. Whatever the operation did in the program,

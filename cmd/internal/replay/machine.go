@@ -30,7 +30,7 @@ type machine struct {
 	arrived []*pe                    // PEs at which something has arrived since planPolls
 	ends    map[program.Ref]sim.Time // ends of calls for which another thread waits; -1: not ended yet
 	sent    map[message]entry        // messages of collectives that were not awaited yet
-	inboxes []int                    // by team: the offset of its counts in the heap
+	inboxes []int                    // by team: offset of its counts in the heap; then of the data
 	source  []byte                   // what all operations send and receive
 	crowded bool                     // threads and proxies share the processors
 	shared  bool                     // threads share the processors with each other
@@ -203,6 +203,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1), ends: map[program.Ref]sim.Time{},
 		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job), shared: s.shared(job),
 	}
+	// No Poll of an engine moves the network's time: run does, by RunTo.
 	m.net.Manual(true)
 	m.net.OnWork(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })
 	at := 8 * flags * len(job.Threads)
@@ -210,14 +211,14 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 		m.inboxes = append(m.inboxes, at)
 		at += 8 * len(members)
 	}
-	m.inboxes = append(m.inboxes, (at+4095)&^4095)
+	m.inboxes = append(m.inboxes, (at+4095)&^4095) // where the data begins (bytes), at a page
 	largest := uint64(0)
 	for _, t := range job.Threads {
 		for i := range t.Ops {
 			largest = max(largest, t.Ops[i].Bytes)
 		}
 	}
-	m.source = make([]byte, min(largest, maxData)+64)
+	m.source = make([]byte, min(largest, maxData)+64) // not empty, even if no call moves bytes
 	ends := make([]proxy.Endpoint, job.PEs)
 	for i := range job.PEs {
 		p, err := m.open(i)
@@ -256,6 +257,7 @@ func (m *machine) open(i int) (*pe, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The engine drops a message that is not valid in this job. In a replay that is an error, too.
 	p.Report.ReportTo(func(err error) { m.fail(fmt.Errorf("PE %d: %w", i, err)) })
 	for _, members := range m.job.Teams {
 		p.counts = append(p.counts, make([]uint64, len(members)))

@@ -199,8 +199,9 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	return all, nil
 }
 
-// adjust changes the parameter that a metric determines by the difference of its measured and its
-// simulated time, in nanoseconds of one operation.
+// adjust changes the parameter that a metric determines. want and got are the metric's measured and
+// simulated time, in nanoseconds of one operation. Their difference is added to the parameter; the
+// bandwidth is multiplied by their ratio.
 func (m *Model) adjust(parameter string, want, got float64) {
 	step := sim.Time(math.Round(want - got))
 	switch parameter {
@@ -212,7 +213,7 @@ func (m *Model) adjust(parameter string, want, got float64) {
 		m.OneSided = max(0, m.OneSided+step)
 	case "call":
 		m.Call = max(0, m.Call+step)
-	case "byte": // of an exchange, which copies each byte twice
+	case "byte": // of an exchange of 1 MiB, which copies each byte twice
 		m.Byte = max(0, m.Byte+(want-got)/2/(1<<20))
 	case "wake":
 		m.Wake = max(0, m.Wake+step)

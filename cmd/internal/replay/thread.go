@@ -227,7 +227,7 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	p.busy(cost, t)
 	t.sleep(cost)
 	p.last = m.now
-	p.watchHeld(m.now + 2*holdTime)
+	p.watchHeld(m.now + 2*holdTime) // the library holds a batch for at most two pauses
 	return st
 }
 

@@ -57,8 +57,8 @@ type Op struct {
 // Ref names a call: its thread and its index there.
 type Ref struct{ Thread, Op int }
 
-// Need names an update of the waiting PE: its thread, its index there, and its number among the
-// updates of that PE by that thread.
+// Need names an update that a wait needs: the call that made it (Ref), and its number among the
+// updates that the thread of that call made at the waiting PE.
 type Need struct {
 	Ref
 	Seq uint64
@@ -128,7 +128,8 @@ func (b *Builder) nameIndex(s string) int {
 }
 
 // Add adds a call of a PE. The calls of a thread must be added in the order of their ends, or of
-// their starts.
+// their starts. If a PE calls init or finalize several times, its program begins after the last end
+// of an init, and ends at the finalize that was added first.
 func (b *Builder) Add(pe int, c Call) error {
 	if pe < 0 || pe >= len(b.pes) {
 		return shmerr.Causef(shmerr.ErrPE, "%s: a call of PE %d, in a job of %d PEs", c.Name, pe, len(b.pes))
