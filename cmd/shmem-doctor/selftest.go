@@ -54,7 +54,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 		return "", nil // reported already
 	}
 	hints := s.Hints(cfg)
-	hints.GPU = true
+	hints.GPU = true // the self-test registers GPU memory with the NICs
 	choice, err := ofi.Choose(cfg.Libfabric, hints)
 	if err != nil {
 		return "", []doctor.Finding{doctor.OfError(doctor.Wrong, "self-test", "shmem-info --fabric lists the providers that answer", err)}
@@ -84,8 +84,10 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 // NICs map it.
 const gpuBytes = 2 << 20
 
-// gpuMemory allocates memory of the first GPU, for the tests of NICs: once as a dma-buf, if the GPU
-// can export one, and once by its address. `about` describes the GPUs, and done frees the memory.
+// gpuMemory allocates memory of the first GPU, for the tests of NICs. They reach it by two methods:
+// as a dma-buf, if the GPU can export one, and by its address (peer memory). One method is enough:
+// if the dma-buf works, the test of peer memory does not fail (Spare). `about` describes the GPUs,
+// and done frees the memory.
 func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	done = func() error { return nil }
 	driver, err := cuda.Open()

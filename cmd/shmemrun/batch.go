@@ -56,7 +56,7 @@ const interactiveStep = "4294967290"
 
 // inSlurm reports whether srun should start the PEs: this process is in an allocation of Slurm that
 // has other machines, and is not itself a task that srun has started. salloc may run its shell on a
-// machine outside the allocation.
+// machine outside the allocation, which the shell's missing SLURMD_NODENAME shows.
 func inSlurm(env []string) bool {
 	if lastValue(env, "SLURM_JOB_ID") == "" {
 		return false

@@ -60,8 +60,8 @@ func splitKnown(known []string, list, more string) ([]string, error) {
 	return names, nil
 }
 
-// pingpongProvider returns the libfabric provider with which fi_pingpong is started: that of -p,
-// else the one for sockets.
+// pingpongProvider returns the libfabric provider with which fi_pingpong is started: that of -p.
+// For -p tcp, and without -p, it is tcp with the layer ofi_rxm.
 func (s *settings) pingpongProvider() string {
 	for _, w := range s.launch {
 		if p, ok := strings.CutPrefix(w, "SHMEM_PROVIDER="); ok && p != "tcp" {
@@ -182,8 +182,8 @@ func newOSHMEM(s *settings, bin string) (rival, error) {
 		return nil, fmt.Errorf("build the measuring program: %w: %s", err, bytes.TrimSpace(out))
 	}
 	n := max(s.pes, 2)
-	// After a crash in shmem_finalize, such as that of Debian's 4.1.4, its shared-memory files stay
-	// behind. They are removed with this folder.
+	// If a program crashes in shmem_finalize, as with Debian's Open MPI 4.1.4, the files of Open
+	// MPI's shared memory (vader) stay behind. They are in this folder, so that close removes them.
 	o.args = []string{"--mca", "btl_vader_backing_directory", o.dir, "-n", strconv.Itoa(n)}
 	if os.Geteuid() == 0 {
 		o.args = append(o.args, "--allow-run-as-root")

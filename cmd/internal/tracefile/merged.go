@@ -47,9 +47,9 @@ type held struct {
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
 // Merge begins to read all events, nearly in order of time, on the clock of PE 0. It leaves out
-// metadata, which the Trace already has. An event that its file has after more than maxHeld later
-// events comes too late in the merge as well, because a stream buffers no more. The caller closes
-// the Merge.
+// metadata, which the Trace already has. If a file has an event after more later ones than its
+// stream buffers (maxHeld or fewer), the event comes too late in the merge as well. The caller
+// closes the Merge.
 func (t *Trace) Merge() (*Merge, error) {
 	m := &Merge{t: t}
 	type key struct {

@@ -407,7 +407,7 @@ func (t *Trace) Missing() []int {
 }
 
 // SimulatedHosts returns the number of hosts that shmemrun --hosts has simulated, or 0 if the PEs'
-// hosts were real.
+// hosts were real. Simulated hosts share the name of the real one, and differ in their ids.
 func (t *Trace) SimulatedHosts() int {
 	hosts, ids := map[string]bool{}, map[string]bool{}
 	for _, p := range t.PEs {

@@ -123,7 +123,7 @@ func (t *team) members(index int64) int {
 func (w *waits) add(id int64, name string, k kind, a arrival) {
 	t := w.teams[id]
 	if t == nil || t.calls[a.pe] == 0 {
-		return
+		return // numberCalls has left out the PE, and has counted its calls
 	}
 	if t.broken {
 		w.Unmatched++

@@ -17,7 +17,8 @@ static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_RE
 #endif
 
 /* Before the first figure: allocates what the collectives of OpenSHMEM 1.4 need, pSync and pWrk, if
- * the header has no teams. */
+ * the header has no teams. A reduction of n elements needs n/2 + 1 elements of pWrk, and at least
+ * SHMEM_REDUCE_MIN_WRKDATA_SIZE: the sum of both is enough. */
 void collectives_open(void)
 {
     source = (long *)src;

@@ -92,8 +92,9 @@ static void exchange(long n, size_t size)
     }
 }
 
-/* Sends windows of nonblocking puts with signal. They have another signal word than the round
- * trips, because no PE waits for their values, which begin at 0 in each window. */
+/* Sends windows of nonblocking puts with signal. The values of the signals begin at 0 in each
+ * window, and no PE waits for them. They go to the last word of dst, because in signal_word they
+ * would overwrite the count of the round trips. */
 static void signal_window(long n, size_t size)
 {
     long w = window_size(size);
