@@ -25,7 +25,7 @@ func (a *agent) start(payload []byte) error {
 	if err := a.startAll(spec); err != nil {
 		a.out.send(relay.Frame{Kind: relay.Failed, PE: relay.All, Payload: relay.Failure{Status: errStatus(err), Text: err.Error()}.Encode()})
 		a.end()
-		if len(a.procs) == 0 {
+		if len(a.procs) == 0 { // the cleaner has no PE to wait for
 			a.cleaner.close()
 		}
 		return nil

@@ -62,8 +62,8 @@ func (o *outbox) addLocked(f outgoing) {
 	}
 }
 
-// write writes frames, several with one call, until there are none. It ignores errors: the
-// goroutine that reads the connection notices its end.
+// write writes frames until there are none. One call of Write gets several frames, until they have
+// 64 KiB together. It ignores errors: the goroutine that reads the connection notices its end.
 func (o *outbox) write() {
 	for {
 		o.mu.Lock()

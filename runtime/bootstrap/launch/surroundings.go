@@ -33,7 +33,8 @@ func readSurroundings(env []string, alone bool) *surroundings {
 	}
 	// alone misses jobs in other network namespaces, such as containers, and programs that no
 	// shmemrun has started, so count the threads that run. Threads of the system run only for a
-	// moment: use the least of up to six counts.
+	// moment: count up to six times, until the threads are too few to keep PEs from being bound
+	// (tolerated), and use the least count.
 	at.running = running()
 	for tries := 0; tries < 5 && at.running > tolerated(at.allowed.Count()); tries++ {
 		time.Sleep(2 * time.Millisecond)

@@ -82,6 +82,7 @@ func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 	if err := check(a.code); err != nil {
 		return 0, 0, fmt.Errorf("connect to the launcher: %w (a program that a PE starts inherits PMIX_ variables, but has no place in the job: unset them)", err)
 	}
+	// No job has more than 1<<24 PEs: a larger number is not a size.
 	if n == 0 || r >= n || n > 1<<24 {
 		return 0, 0, fmt.Errorf("the launcher says that this is PE %d of %d (start the program again)", r, n)
 	}

@@ -199,6 +199,7 @@ func hostName() string {
 func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 	addresses, dial := l.addresses, l.dial
 	if l.root != nil {
+		// inside ignores the address that it gets, so one is enough.
 		addresses, dial = addresses[:1], l.inside
 	}
 	p, err := race(ctx, addresses, &l.secret, dial)

@@ -369,7 +369,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 		}
 		status := int(e.Status) & 0xff
 		if status == 0 && f.Kind == wire.Abort {
-			status = 1
+			status = 1 // an abort is a failure, whatever its status
 		}
 		r.meeting.End(pe, wire.Outcome{How: wire.EndedJob, Code: status})
 		r.leave(c)
