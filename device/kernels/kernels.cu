@@ -268,8 +268,8 @@ KERNEL(alltoall)
 /* ------------------------------------------------------------ reductions */
 
 /*
- * Chooses the type of the elements by c->width. Sums and products of integers do not depend on the
- * sign, and bit operations not on the type: for these the host counts bytes.
+ * Chooses the type of the elements by c->width, for sums and products of integers, which do not
+ * depend on the sign, and for minima and maxima of unsigned integers.
  */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_integers(call_t *c)
 {
@@ -337,8 +337,11 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
         reduce_numbers<ALGORITHM, OP>(c);
 }
 
-/* Carries out a reduction by an algorithm of reduce.h, for the operation op (SHMEMI_REDUCE_...) and
- * the type of elements in c. */
+/*
+ * Carries out a reduction by an algorithm of reduce.h, for the operation op (SHMEMI_REDUCE_...) and
+ * the type of elements in c. Bit operations do not depend on the type: they combine bytes, and for
+ * them the host stores the number of bytes in c.
+ */
 template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {

@@ -43,7 +43,8 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
 }
 
 /*
- * Adds 1 to a kernel's count of blocks, or sets it to 0 if it is v, and returns the value before.
+ * Adds 1 to a kernel's count of blocks, or sets the count to 0 if it equals the second argument.
+ * Returns the value before.
  */
 SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uint32_t, "r")
 
@@ -80,8 +81,8 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes, uint
 }
 
 /*
- * Copies an array, or with BLOCKS a block of it for each PE, to dest of every PE of a team, whose
- * PEs are all reached directly, by all blocks of the kernel.
+ * Copies an array, or with BLOCKS a block of it for each PE, to dest of every PE of a team. All
+ * blocks of the kernel call it, and this GPU can address the memory of all PEs of the team.
  */
 template <int BLOCKS>
 SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, const char *source,

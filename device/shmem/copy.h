@@ -93,10 +93,10 @@ struct shmemi_by_address {
 
 /*
  * Does one thread's part of a copy: it copies words rank, rank + size, ... Both sides are aligned.
- * Three loads are under way at once: with four a put by a block takes 62 registers on sm_120, with
- * eight 92, and with two a copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by
- * 256 threads of an H200. Words are numbered by the addresses of their source: with indices of 64
- * bits a broadcast took 67 registers on sm_90.
+ * Three loads are under way at once. More take more registers: on sm_120 a put by a block takes 62
+ * with four loads, and 92 with eight. Fewer take more time: a copy of 1 MiB by 8-byte words, by 256
+ * threads of an H200, took 1.7 times as long with two as with four. Words are numbered by the
+ * addresses of their source: with indices of 64 bits a broadcast took 67 registers on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,

@@ -14,9 +14,12 @@
 
 #ifdef SHMEMI_KERNEL
 /*
- * These functions are templates, for words of any type; their numbers in reports are those of
- * spec.KernelTemplates.
- *
+ * The two functions below are templates, for words of any type. The constant in each body is the
+ * number by which a report names the public function, a hash of its name (spec.KernelTemplates in
+ * capi/spec).
+ */
+
+/*
  * Returns the word of type T at byte `at` of a token that has arrived in a slot. A word has 4 or 8
  * bytes and is aligned. The caller has waited for the token, or has synchronised with a thread that
  * has.

@@ -88,8 +88,8 @@ SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
            shmemi_eager_unit(tile);
 }
 
-/* Returns the distance in bytes from a slot to the next: whole tiles, so that no cache line is in
- * two slots. */
+/* Returns the distance in bytes from a slot to the next: whole tiles of SHMEMI_EAGER_BLOCK or
+ * SHMEMI_EAGER_LINE bytes, also for shorter tiles, so that no cache line is in two slots. */
 SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 {
     return shmemi_eager_up(shmemi_eager_bytes(nbytes, tile),
@@ -99,9 +99,10 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 /*
  * A buffer holds a token, laid out with its signals, before one write copies it to a slot. A PE's
  * buffers follow its slots. A buffer has a head, in cache lines of its own, and the bytes of a
- * slot, which begin at a multiple of the tile, as slots do. So even if a part of the heap ends
- * within the buffers, no tile is in two parts. The head begins with the state, a word of 32 bits.
- * A kernel waits for the write of a buffer; the host may do other work while it is under way.
+ * slot, which begin at a multiple of the tile, as slots do. So no tile is in two parts of a heap
+ * that has grown, even if a part ends within the buffers. The head begins with the state, a word of
+ * 32 bits. A kernel waits for the write of a buffer; the host may do other work while it is under
+ * way.
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 

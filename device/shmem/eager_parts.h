@@ -242,9 +242,10 @@ SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 }
 
 /*
- * Sends a token from shared memory by a block. If the GPU has bulk copies and the token is at a
- * multiple of 16, they move the data of each tile of 4096 bytes from its place in the token to its
- * place in the slot; the copies have no order, so the signals follow when all are complete.
+ * Sends a token from shared memory by a block. If the GPU has bulk copies (TMA, since sm_90) and
+ * the token and the data of each tile are at multiples of 16, a bulk copy moves the data of each
+ * tile from its place in the token to its place in the slot. The copies have no order, so the
+ * signals follow when all are complete.
  */
 SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,

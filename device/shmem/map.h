@@ -33,7 +33,7 @@ static __device__ __forceinline__ uint32_t shmemi_warps(void)
 }
 
 /* Returns the number of the multiprocessor on which the thread runs. It only spreads threads over
- * rings, so that it does no harm if it changes. */
+ * rings, so no harm is done if the thread runs on another multiprocessor later. */
 static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
 {
     uint32_t n;

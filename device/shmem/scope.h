@@ -1,6 +1,6 @@
 /*
- * scope.h: the threads that carry out an operation together: one thread, the threads of a warp, or
- * those of a block. All threads of a scope make the call with the same arguments.
+ * scope.h: the threads that carry out an operation together: one thread, or the threads of a warp,
+ * of a warpgroup or of a block. All threads of a scope make the call with the same arguments.
  */
 #ifndef SHMEM_SCOPE_H
 #define SHMEM_SCOPE_H

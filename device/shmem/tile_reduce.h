@@ -156,9 +156,10 @@ SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
 }
 
 /*
- * Combines the tiles of all PEs of a team into this PE's dest, a group of rows at a time. If
- * this GPU may be unable to address the memory of some PEs (there are rings), it fetches their rows
- * into the work memory, which has two sets of buffers for collectives that follow each other.
+ * Combines the tiles of all PEs of a team into this PE's dest, a group of rows at a time. A job has
+ * rings to the proxy only if this GPU may be unable to address the memory of some PEs. Then it
+ * fetches their rows into the work memory, which has two sets of buffers for collectives that
+ * follow each other.
  */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,

@@ -25,7 +25,8 @@
 struct shmemi_device_image {
     struct shmemi_device_state job;
     /* Where the segment of PE 0, 1, ... is mapped, or 0: shmemi_device_peer.direct. All 0 if
-     * checks is 2. */
+     * job.checks is 2 (SHMEM_CHECKS=full): an operation then checks its range instead of taking
+     * the fast path of these addresses (shmemi_plain). */
     uint64_t direct[SHMEMI_IMAGE_PES];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_image) ==
