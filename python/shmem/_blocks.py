@@ -70,7 +70,11 @@ heap = _Heap()
 
 
 def find(address: int, nbytes: int) -> Block | None:
-    """The block that contains a whole range of bytes, if it can be used; else None."""
+    """The block that contains a whole range of bytes, if it can be used; else None.
+
+    The address that `place` gives operands without elements, heap.vote, is in no such block. For 0
+    bytes at this address the result is NOTHING.
+    """
     i = bisect_right(heap.starts, address) - 1
     if i >= 0:
         block = heap.blocks[heap.starts[i]]

@@ -206,7 +206,7 @@ class DeviceArray:
             "strides": None if g.flags.c_contiguous else g.strides,
             "typestr": g.dtype.str,
             "descr": g.dtype.descr,
-            "stream": None,  # the package's earlier work on it is complete
+            "stream": None,  # no stream to wait for: the package's work on the array is complete
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:

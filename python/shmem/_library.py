@@ -19,7 +19,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def _nothing() -> bytes | None:
-    """The place of the library's shmemi_init_error before a library is loaded."""
+    """Stands for the library's function shmemi_init_error until a library is loaded."""
     return None
 
 

@@ -119,6 +119,8 @@ class Mesh(Messages):
     def close(self) -> None:
         """Leave the mesh. The other members first receive what was sent to them, then learn of it.
 
+        A second call does nothing.
+
         Raises
         ------
         StateError

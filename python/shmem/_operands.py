@@ -134,6 +134,7 @@ def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore"):  # found below, also where numpy does not warn
         out: Array = np.asarray(value, dtype=dtype)
     endless = np.isinf(out)
+    # Only an infinity of value itself may be one in out. "G" is numpy's widest complex type.
     if endless.any() and not np.isinf(np.asarray(value, "G"))[endless].all():
         raise OverflowError("a number is too large")
     if np.isnan(out).any() and any(x is None for x in np.asarray(value, object).flat):

@@ -108,6 +108,7 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
     if plan is not None:
         half = zlib.crc32(repr(plan).encode())
         mine = half << 32 | (~half & 0xFFFFFFFF)
+    # The two symmetric arrays of the votes of _reclaim.py.
     source, dest = _blocks.heap.vote, _blocks.heap.vote + 8 * _blocks.heap.words
     _reclaim.write_words(source, [mine])
     # 0 is SHMEM_TEAM_WORLD.
@@ -139,6 +140,7 @@ def _deliver(array: Any, own: Array) -> Any:
         wanted = "torch"
     elif type(array).__module__.partition(".")[0] == "cupy":
         wanted = "cupy"
+    # own.dtype is only bytes if numpy lacks the type: the program's array names it.
     dtype = array.name if isinstance(array, _device.DeviceArray) else getattr(array, "dtype", "")
     return _device.deliver("register", own, dtype or own.dtype, wanted)
 

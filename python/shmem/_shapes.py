@@ -23,7 +23,7 @@ def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
         try:
             out = tuple(map(index, cast(Sequence[SupportsIndex], shape)))
         except TypeError:
-            out = (-1,)
+            out = (-1,)  # not a shape either: refused below
     if any(n < 0 for n in out):
         raise SizeError(
             call, f"shape {shape!r}", "is not a shape", "pass an int or a tuple of ints"

@@ -256,6 +256,7 @@ def key(turn: int) -> str:
 def by_torchrun(turn: int) -> Start:
     """How to join the job that torchrun's variables describe; turn as in key."""
     pe, n_pes = place()
+    # The PEs meet at a port above MASTER_PORT (_meeting.py), so 65535 is too high.
     host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65534)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return by_store(_agent(host, port), key(turn), pe, n_pes)

@@ -75,6 +75,7 @@ def together() -> Iterator[None]:
 def gpu(job: None) -> int:
     """The number of the GPU that has this PE's heap."""
     number = shmem.zeros(1, "int64", device="gpu").__dlpack_device__()[1]
+    # The tests begin with a heap that does not have this array.
     gc.collect()
     shmem.reclaim()
     return number

@@ -31,6 +31,7 @@ def test_all_is_well() -> None:
 
 
 def test_in_a_step_of_a_launcher() -> None:
+    # As under a launcher that speaks PMI, whose descriptor this process does not have.
     step = {"PMI_FD": "97", "PMI_RANK": "0", "PMI_SIZE": "2"}
     _, said = doctor(**step)
     assert "ok  a job of one PE\n" in said, said

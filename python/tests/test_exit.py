@@ -34,7 +34,7 @@ else:
 
 @pytest.mark.parametrize("end", ["sys.exit(3)", "raise ValueError", "os._exit(5)"])
 def test_who_fails_does_not_wait(end: str) -> None:
-    """Whatever the others wait for."""
+    """A PE that fails ends the job with its status, although the others wait for it."""
     begin = "import os, sys, shmem\nshmem.init()\n"
     done = pes(3, f"{begin}if shmem.my_pe() == 1:\n    {end}\nshmem.barrier_all()\n")
     status = {"sys.exit(3)": 3, "raise ValueError": 1, "os._exit(5)": 5}[end]

@@ -23,7 +23,7 @@ shmem.finalize()
 
 
 def test_calls_on_streams(tmp_path: Path) -> None:
-    """They raise an exception, and the program continues."""
+    """Without its kernels each call raises an exception, and the program continues."""
     for name in ("libshmem.so", "libshmem_core.so"):
         (tmp_path / name).symlink_to(LIBRARY.parent / name)
     done = run(sys.executable, "-c", PROGRAM, **simulated_gpu(tmp_path, tmp_path / "libshmem.so"))

@@ -37,7 +37,7 @@ def test_the_doctor_without_numpy() -> None:
 
 
 def test_names_are_there_at_their_first_use() -> None:
-    """Also for `from shmem import *`, dir and help, and a wrong name is an error."""
+    """`from shmem import *` and dir find the names, too, and a wrong name is an error."""
     said = subprocess.run(
         [sys.executable, "-c", """
 import sys

@@ -78,7 +78,7 @@ def test_a_library_that_not_every_system_has(tmp_path: Path) -> None:
 
 
 def test_a_version_without_a_symbol(tmp_path: Path) -> None:
-    """The loader refuses a file for it, too."""
+    """The loader also refuses a file that needs a version of which it uses no symbol."""
     text = "int puts(const char *); static int f; int *g = &f; int h(void) { return puts(0); }"
     file = built(tmp_path, text, "-Wl,-z,pack-relative-relocs")
     lines = list(elf.faults("lib/x.so", file, file.machine, (2, 28)))
@@ -321,7 +321,7 @@ def test_the_recipes_are_of_this_version() -> None:
 
 
 def test_the_containerfile() -> None:
-    """Known instructions, and the packages that a release has."""
+    """The file has known instructions only, and installs the packages of a release."""
     text = re.sub(r"\\\n", " ", (ROOT / "packaging" / "Containerfile").read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     words = {line.split()[0] for line in lines}

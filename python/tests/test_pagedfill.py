@@ -114,7 +114,7 @@ def test_last_word(tmp_path: Path) -> None:
         ["1", str(EXAMPLE), "client", "--last-word"],
         clients=1,
         SHMEM_PROVIDER="tcp",
-        SHMEM_CHAOS="3",
+        SHMEM_CHAOS="3",  # the network then keeps no order
     )
     assert "refuse a request of PE 1: the path to PE 1 keeps no order" in server.stderr
     assert asked.returncode == 1 and "PE 0 refused the request: the path" in asked.stderr

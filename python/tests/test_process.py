@@ -14,7 +14,7 @@ def test_import_starts_nothing() -> None:
 import os, bisect, ctypes, grp, heapq, mmap, zlib, numpy
 def seen():
     maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
-    # By number, in a call that opens none of its own.
+    # Each number is tested: a list of the folder would have the descriptor of the list, too.
     fds = [os.path.exists(f"/proc/self/fd/{i}") for i in range(200)]
     return len(os.listdir("/proc/self/task")), fds, maps
 before = seen()
@@ -418,7 +418,7 @@ except shmem.StateError as e:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_finalize_ends_the_waits_of_threads(n: int) -> None:
-    """Their waits read memory that is unmapped; without the check that ended the process."""
+    """Waits read memory that finalize unmaps: one that went on would end the process."""
     program = """
 import threading
 import shmem

@@ -193,7 +193,7 @@ def test_taken_ports() -> None:
 
 
 def test_two_jobs_of_the_same_variables() -> None:
-    """The second PE 0 reports it, and the first job goes on."""
+    """The second PE 0 reports the first one, whose job goes on."""
     begin = "import shmem\n" + RING + "shmem.init()\nring()\n"
     place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     with subprocess.Popen(
@@ -378,7 +378,7 @@ def mpich(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("vendor", ["Open MPI", "MPICH"])
 def test_communicator(vendor: str, tmp_path: Path) -> None:
-    """A part of MPI's world, in another order."""
+    """The job is a part of MPI's world, in another order of its processes."""
     starts = {
         # Root may run, and there may be fewer cores than processes.
         "Open MPI": (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "openmpi-bin"),

@@ -182,7 +182,7 @@ file(WRITE launcher "${{shmem_LAUNCHER}}")
 
 @pytest.fixture(scope="module")
 def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pip has unpacked it without an environment, and where it was moved later."""
+    """The folder into which pip has unpacked the wheel without an environment, moved afterwards."""
     made = tmp_path_factory.mktemp("made") / "target"
     run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index",
         "--no-deps", "--target", made, wheel)  # fmt: skip
@@ -191,7 +191,7 @@ def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("prefix", [".", "shmem"])
 def test_cmake_from_elsewhere(elsewhere: Path, prefix: str, tmp_path: Path) -> None:
-    """With pip's folder as the prefix, or the package's."""
+    """CMake finds the library by pip's folder as the prefix, or by the package's."""
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(source=PROGRAM))
     out = run("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={elsewhere / prefix}",
               cwd=tmp_path)  # fmt: skip

@@ -62,9 +62,10 @@ def exchange(dest, source, nbytes, signal, pe, rounds, OP: tl.constexpr):
     word = signal.to(tl.int64)
     for i in range(rounds):
         value = (i + 1).to(tl.uint64)
+        # NVSHMEM_SIGNAL_SET sets the word to value; NVSHMEM_SIGNAL_ADD adds 1 to it, of its type.
         by = value if OP == 9 else (value * 0 + 1)
         nv.putmem_signal(d, s, nbytes.to(tl.int64), word, by, OP, pe)
-        nv.signal_wait_until(word, 5, value)
+        nv.signal_wait_until(word, 5, value)  # NVSHMEM_CMP_GE
 
 
 @triton.jit
@@ -253,6 +254,7 @@ def test_another_version(me, capfd):
     """A kernel that was linked with the bitcode of another version is refused by name."""
     out = torch.zeros(2, dtype=torch.int32, device="cuda")
     cubin = nv.launch(number, (1,), out).asm["cubin"]
+    # The version of the bitcode in the kernel: NVSHMEM's 3 and 8, and a number of this library.
     start = struct.pack("<2i", 3, 8)
     at = cubin.index(start)
     (patch,) = struct.unpack_from("<i", cubin, at + 8)

@@ -213,7 +213,7 @@ def test_collectives(me, n):
 
 
 def test_streams(me, n, right, left, gpu):
-    """The fake GPU supports copies of streams between PEs of a node only."""
+    """Copies on a stream. The fake GPU supports them between PEs of a node only."""
     a = shmem.zeros(8, "int64", device="gpu")
     with pytest.raises(
         shmem.DeviceError, match=f"of GPU {gpu + 1}, and this PE's heap on GPU {gpu}"
@@ -273,7 +273,7 @@ def test_freed(me):
 
 
 class Foreign:
-    """Memory that reports itself as a GPU's."""
+    """Memory of an array of numpy that claims, by its interface, to be a GPU's."""
 
     def __init__(self, array, shape=None):
         self.keep = array

@@ -53,6 +53,8 @@ class Chunks:
 
     def __init__(self, gpu, granules, handles=1):
         self.n = granules * GRANULE
+        # CU_MEM_ALLOCATION_TYPE_PINNED at CU_MEM_LOCATION_TYPE_DEVICE. handles of 1 is
+        # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
         wanted = Property(1, handles, 1, gpu, None, 0, 1)
         at, name = ctypes.c_uint64(), ctypes.c_uint64()
         size, none = ctypes.c_size_t(self.n), ctypes.c_size_t(0)
@@ -61,7 +63,7 @@ class Chunks:
             call("cuMemCreate", ctypes.byref(name), size, ctypes.byref(wanted), none)
         call("cuMemAddressReserve", ctypes.byref(at), size, none, none, none)
         call("cuMemMap", at, size, none, name, none)
-        allowed = Access(1, gpu, 3)
+        allowed = Access(1, gpu, 3)  # CU_MEM_ACCESS_FLAGS_PROT_READWRITE, by this GPU
         call("cuMemSetAccess", at, size, ctypes.byref(allowed), ctypes.c_size_t(1))
         call("cuMemRelease", name)
         self.address = at.value
@@ -72,7 +74,7 @@ class Chunks:
 
 
 class Foreign:
-    """A part of it, as packages describe memory of a GPU."""
+    """A part of the memory of Chunks, as packages describe memory of a GPU."""
 
     def __init__(self, chunks, shape, dtype="int64", offset=0, strides=None):
         self.chunks, self.shape, self.dtype = chunks, shape, np.dtype(dtype)
@@ -119,7 +121,7 @@ def test_signal_and_collectives(me, n, right, left, gpu):
 
 
 def test_on_a_stream(me, right, left, gpu):
-    """By the address that the program has mapped."""
+    """A put on a stream takes the address that the program has mapped."""
     a = shmem.register(Foreign(Chunks(gpu, 1), (64,)))
     shmem.put(a, np.full(64, me), pe=me)
     shmem.barrier_all()

@@ -97,12 +97,13 @@ def beside(me, n, gpu):
             wait(flags[pe, :1], number + 1)
 
     def turns(count=4 * n, *, together=False, wait=None, late=LATE):
-        """Runs the body in so many turns, in each of which another PE is late.
+        """Runs the body in `count` turns. The PEs are late by turns.
 
-        The late PE runs the body first, and then is late by so many seconds more. With together it
-        runs it last, for a body that needs all PEs.
+        The late PE runs the body first, and then sleeps for `late` seconds before it sends. With
+        together it runs the body after it has sent, for a body that needs all PEs.
         """
         for number in range(count):
+            # Each PE is late once with each pair of a kind of wait and a kind of source.
             last, kind = number % n, number // n % 4
             how = wait or (by_kernel, by_kernel, by_stream, by_stream)[kind]
             data = sent(me, number)
@@ -164,7 +165,7 @@ OPERATIONS = (
 
 @pytest.mark.parametrize("together", [False, True])
 def test_kernels_of_torch(together, beside):
-    """Each is launched for the first time, behind the wait or on another stream."""
+    """Each kernel is launched for the first time, behind the wait or on another stream."""
     half = len(OPERATIONS) // 2
     for turn in beside(half, together=together):
         f = getattr(torch, OPERATIONS[turn.number + half * together])
@@ -174,7 +175,7 @@ def test_kernels_of_torch(together, beside):
 
 
 def printed(x):
-    """The numbers; a tensor of a GPU behind them is named for that."""
+    """The numbers as print shows them, without the device that print names behind them."""
     out = io.StringIO()
     print(x, file=out)
     return out.getvalue().partition("]")[0]
@@ -190,7 +191,7 @@ READS = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_the_host_reads(read, beside):
-    """Once data from before the wait, and once the data that comes behind it."""
+    """The host reads data from before the wait, and then the data that comes behind it."""
     for turn in beside():
         assert read(turn.wanted.cuda()) == read(turn.wanted)
         with torch.cuda.stream(turn.stream):
@@ -201,7 +202,7 @@ def test_what_the_host_reads(read, beside):
 @pytest.mark.parametrize("non_blocking", [False, True])
 @pytest.mark.parametrize("pinned", [False, True])
 def test_copies(pinned, non_blocking, beside):
-    """To the GPU and back; and the data that came behind the wait."""
+    """Copies to the GPU and back beside the wait, and behind it a copy of the data that came."""
     for turn in beside():
         host = turn.wanted.pin_memory() if pinned else turn.wanted
         back, behind = torch.empty((2, len(host)), dtype=torch.uint8, pin_memory=pinned)
@@ -229,7 +230,7 @@ def test_memory_of_a_new_size(beside):
 
 
 def test_gets(beside, me, right):
-    """Into torch's own memory, from a PE that may be the late one."""
+    """Gets into torch's own memory, from a PE that may be the late one."""
     box = shmem.zeros(max(SIZES), torch.uint8, device="cuda")
     box.copy_(content(me, 0, max(SIZES)))
     shmem.barrier_all()
@@ -286,7 +287,7 @@ def test_gradients(name, beside, me, n):
 @pytest.mark.skipif(torch.__version__ < (2, 10), reason="this torch makes graphs around them")
 @pytest.mark.parametrize("mode, rows", [("max-autotune", 16), ("reduce-overhead", 24)])
 def test_compiled(mode, rows, beside, me, n):
-    """Its first call searches or compiles, the second one makes graphs, the others replay."""
+    """The first call of f searches or compiles, the second one makes graphs, the others replay."""
 
     def step(x, w):
         return (st.all_to_all(x @ w) * 2 + 1).relu()
@@ -311,7 +312,7 @@ def scaled(number):
 
 
 def test_compiled_behind_a_wait(beside, n):
-    """It is compiled and launched while the stream that it is launched on waits."""
+    """torch compiles a function and launches its kernels on the stream that waits."""
     torch._dynamo.reset()
     for turn in beside(n, late=LATER):
         step = scaled(turn.number)
@@ -330,7 +331,7 @@ def other():
 
 
 def test_driver_allocates(beside, other):
-    """Its memory is freed at the end, since that waits for the GPU."""
+    """The test frees the memory after all turns, since cudaFree waits for the GPU."""
     size = 5 << 20
     host = np.empty(size, np.uint8)
     plain, of_stream = [], []
@@ -426,9 +427,9 @@ def add(source, out, length, by: tl.constexpr, block: tl.constexpr):
 
 
 def check_kernels(turns, launch):
-    """launch(source, out, by) launches a kernel that is new for each by: out is source + by.
+    """Runs kernels beside the wait of each turn, and then behind that wait.
 
-    First beside the wait, and then behind it.
+    launch(source, out, by) launches a kernel that is new for each by: out becomes source + by.
     """
     for turn in turns:
         by = 100 * (turn.number + 1)

@@ -6,7 +6,7 @@ import shmem
 
 
 def test_capture(me, n, right, gpu):
-    """The kernels of the library are loaded in it."""
+    """The library loads its kernels during the capture."""
     inbox, mine = (shmem.full(1000, me + 1, torch.float32, device="cuda") for _ in range(2))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=torch.cuda.Stream(gpu)):

@@ -241,7 +241,7 @@ def test_waits(me, right):
 
 
 def test_the_driver_knows_the_gpu_of_a_stream(gpu):
-    """By the older calls and, if the driver has it, by the one of CUDA 12.8."""
+    """Older calls find the GPU, and so does the one of CUDA 12.8, if the driver has it."""
     from shmem import _cuda
 
     newer = getattr(ctypes.CDLL("libcuda.so.1"), "cuStreamGetDevice", None)

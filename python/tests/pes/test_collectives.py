@@ -15,7 +15,7 @@ def row(pe, size, dtype):
 
 
 def teams(n):
-    """All PEs, the node's, and those of even numbers if the caller is one."""
+    """The world (None), and a team of the even PEs if this PE is one, with the PEs of each."""
     yield None, list(range(n))
     even = shmem.Team.world().split_strided(0, 2, (n + 1) // 2)
     if even is not None:

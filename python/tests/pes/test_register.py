@@ -192,7 +192,8 @@ def test_all_or_none(me, n, right):
     """If one PE cannot register its array, or has another size, no PE registers its own."""
     if n == 1:
         return
-    # 512 words of malloc are a page of their own once in 256 times, by their address.
+    # 511 words never fill a page. An array of 512 words from malloc does if its address, a multiple
+    # of 16, is by chance that of a page: once in 256 times.
     a = pages(512) if me == 0 else np.zeros(511)
     why = "another PE refuses" if me == 0 else "may hold other data"
     with pytest.raises(shmem.RegisterError, match=why):

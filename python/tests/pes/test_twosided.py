@@ -22,7 +22,7 @@ def test_send(size, me, right, left):
 
 
 def test_recv(me, n, right, left):
-    """Any tag and any PE, in the order of each sender, and to symmetric memory."""
+    """recv takes any tag and any PE, in the order of each sender, also into symmetric memory."""
     box = shmem.zeros(4, "float32")
     for i in range(20):
         shmem.send(np.full(4, 100 * me + i, "float32"), tag=i % 2, pe=right)
