@@ -32,8 +32,8 @@ SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
 }
 
 /*
- * Waits for the copies out of shared memory that this thread has started. It then sees their
- * writes.
+ * Waits for the copies out of shared memory that this thread has started. The thread then sees what
+ * they have written.
  */
 SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0")
 

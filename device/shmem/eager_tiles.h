@@ -155,7 +155,7 @@ SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
 
 /*
  * Stores the signals of a token, after all of its data: the threads of the scope synchronise, and
- * each thread that stores signals orders all their writes before them.
+ * each thread that stores signals orders the writes of all threads before its signals.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uint32_t epoch)

@@ -16,7 +16,7 @@
 
 /*
  * How values are combined: in which type, and by which operation. A sum of 16-bit floating-point
- * numbers is computed in float and rounded once; it is specialised where those types are defined.
+ * numbers is computed in float and rounded once, by a specialisation where those types are defined.
  */
 template <class OP, class T> struct shmemi_fold {
     typedef T sum;

@@ -113,7 +113,7 @@ def write_wheel(stage: Path, dist: Path, *more: str, epoch: str = "1700000000") 
 
 
 def test_the_same_files_make_the_same_wheel(tmp_path: Path) -> None:
-    """Whatever their times and the folder, and another time makes another one."""
+    """The times and the folder of the files do not matter; another epoch makes another wheel."""
     made = []
     for folder, epoch in (("a", "1700000000"), ("b", "1700000000"), ("c", "1700000002")):
         stage = small(tmp_path / folder / "stage")

@@ -65,6 +65,7 @@ def test_clients_come_and_go(tmp_path: Path) -> None:
     ends(start("read", tmp_path, "0", "600"), "600 pages are right")
     ends(start("read", tmp_path, "999", "1"), "1 pages are right")
     said = ""
+    # The two writers and the three readers that were served have left; `lasting` was killed.
     while "cannot be reached any more" not in said or said.count("has left the mesh") < 5:
         line = server.stdout.readline()
         assert line, said

@@ -63,7 +63,7 @@ fcollectmem = extern("nvshmemx_fcollectmem_block", "int32", *["int64"] * 3)
 
 
 def reduction(name: str) -> Callable[..., Any]:
-    """A reduction over a team, a function of one thread, which a Triton kernel calls in all."""
+    """A reduction over a team: a function for one thread, which all threads of a kernel call."""
     return extern(f"nvshmem_{name}_reduce", "int32", *["int64"] * 3)
 
 
