@@ -1,7 +1,7 @@
 /* collective_arguments.h: checks of what the members of a team pass to a collective, under
  * SHMEM_CHECKS=full. */
-#ifndef SHMEMI_SAME_H
-#define SHMEMI_SAME_H
+#ifndef SHMEMI_COLLECTIVE_ARGUMENTS_H
+#define SHMEMI_COLLECTIVE_ARGUMENTS_H
 
 #include "team.h"
 
