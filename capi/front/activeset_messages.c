@@ -116,9 +116,9 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
     }
 }
 
-/* Checks the arguments of a collective call on an active set, and returns the set's team: that of
- * the world's if the set is all PEs, else *set_team, a copy of the set's team in the list, with
- * this call's pSync. */
+/* Checks the arguments of a collective call on an active set, and returns the set's team: the world
+ * team if the set is all PEs, else *set_team, a copy of the set's team in the list, with this
+ * call's pSync. */
 struct shmemi_team *shmemi_activeset_open(struct shmemi_team *set_team, int start, int log_stride,
                                           int size, long *psync, const char *call)
 {

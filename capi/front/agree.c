@@ -352,7 +352,7 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
 }
 
 /* Sets where the records and words of a team's agreements are in the area of its slot, and
- * allocates the buffer for its contributions. */
+ * allocates the buffer for its contributions. Returns 0, or -1 if there is no memory. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -230,6 +230,8 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
 static int copy_transport(uint64_t at, char *error, size_t size)
 {
     static char state[SHMEMI_ARCHIVE_IBGDA];
+    /* Kernels assert that there are as many queues as experts or multiprocessors
+     * (docs/decisions/0046). */
     const int32_t queues = 256;
     memcpy(state + SHMEMI_ARCHIVE_IBGDA_QUEUES, &queues, sizeof queues);
     if (shmemi_archive_put(at, state, sizeof state) == 0)

@@ -44,7 +44,7 @@ uint32_t shmemi_archive_slots(uint32_t slots)
 }
 
 /* Clears what kernels have left in the memory of a team's slot, and sets its two counters to 1, as
- * they are before the first collective. */
+ * they are before the first collective. Each family of releases of NVSHMEM has such memory. */
 void shmemi_archive_renew(int slot, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;

@@ -44,8 +44,8 @@ size_t shmemi_archive_psync(enum shmemi_archive_family family, int n)
                                         : round_up(4 * SHMEMI_ARCHIVE_SYNC + common + (size_t)n, 2);
 }
 
-/* Sets where each part of the memory is (struct shmemi_archive_places), for n PEs and some teams.
- */
+/* Sets where each part of the memory is (struct shmemi_archive_places), in a job of n PEs, with
+ * room for `teams` teams. */
 void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams)
 {
     size_t at = 0;

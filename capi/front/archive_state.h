@@ -48,7 +48,7 @@ struct shmemi_archive_words {
     uint64_t timeout[8];
 };
 
-/* Divides the memory among its parts: sets p, for n PEs and some teams. */
+/* Divides the memory among its parts: sets p, for a job of n PEs and `teams` teams. */
 void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams);
 
 /* Returns how many longs of psync a team has in a job of n PEs. */

@@ -60,8 +60,8 @@ SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char 
 }
 
 /* Returns the address at which this PE combines the elements from `at` on: in dest, if it is the
- * only member on its node, else `round`, memory of the round, from which copy_to_node copies them
- * to the members of the node. */
+ * only member on its node and the CPU can store to dest, else `round`, memory of the round, from
+ * which copy_to_node copies them to the members of the node. */
 SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
 {
     if (r->t->n_near == 1 && shmemi_loads(r->dest))

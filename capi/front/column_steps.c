@@ -117,9 +117,10 @@ static size_t element_count(struct range range)
 }
 
 /* Combines this node's part of the elements. The two nodes of a step share the same elements, and
- * have received earlier messages at the same offsets. Returns the number of steps; before[i] is the
- * range that the two nodes of step i shared, and *mine the range whose result this node has in acc
- * at the end. */
+ * have received earlier messages at the same offsets, so `in` has the same offset on both: a node
+ * sends to the address at which it receives. Returns the number of steps; before[i] is the range
+ * that the two nodes of step i shared, and *mine the range whose result this node has in acc at the
+ * end. */
 static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, size_t n,
                                struct range *before, struct range *mine)
 {

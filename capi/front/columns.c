@@ -371,6 +371,8 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                           .reducer = reducer,
                           .call = call};
     shmemi_sync_node(t, call);
+    /* The leaders exchange few elements if they do that in pairs (exchange.c). With a power of two
+     * of nodes reduce_share chooses: it can reduce in pairs, too. */
     if (nelems * size <= t->slot_size && !shmemi_in_pairs(t->n_nodes) &&
         (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
         reduce_few(&r, nelems);

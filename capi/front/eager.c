@@ -291,8 +291,8 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     return result;
 }
 
-/* Implements shmemx_eager_destroy: waits until no write from the buffers is under way, and frees
- * the slots and counters. */
+/* Implements shmemx_eager_destroy: ends the job if the last slot is not valid, waits until no write
+ * from the buffers is under way, and frees the slots and counters. */
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
 {
     (void)shmemi_eager_place(eager, eager != NULL ? eager->count - 1 : 0, call);

@@ -123,8 +123,8 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
         .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
     if (!shmemi_state.gpu)
         return;
-    /* The losses of PEs outside the team end no wait on the team. Kernels have counted them, or
-     * will soon. */
+    /* A wait of a kernel on the team ends when more than shown.losses PEs are lost. The losses of
+     * PEs outside the team, which kernels have counted or will count soon, end no such wait. */
     for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
         shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
     check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);

@@ -73,8 +73,8 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
-/* Reports whether symmetric memory of this PE is in the memory of its GPU. Then all registered
- * buffers are there as well. */
+/* Reports whether `at`, symmetric memory of this PE, is in the memory of its GPU. If the heap is
+ * there, all registered buffers are, too; statics never are. */
 SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 {
     return SHMEMI_UNLIKELY(shmemi_state.gpu) && shmemi_heap_on_gpu() &&

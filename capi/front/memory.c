@@ -70,7 +70,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
 {
     check_initialised(call);
     if (size == 0)
-        return NULL; /* "performs no action": no barrier either */
+        return NULL; /* OpenSHMEM: it "performs no action", so there is no barrier either */
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);

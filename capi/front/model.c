@@ -16,8 +16,8 @@ static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10};
 /* How many nodes one node sends to in a tree, at most. */
 enum { WIDEST = 8 };
 
-/* With fewer nodes a reduction in halves gains nothing over one with owners, which takes two steps.
- */
+/* With fewer nodes a reduction in halves gains nothing over one with owners (each node combines one
+ * block of the elements, and sends the result to all), which takes two steps. */
 enum { FEWEST_HALVED = 8 };
 
 /* Up to this many bytes the blocks of a node are sent in one message: to copy them twice on the
@@ -80,7 +80,7 @@ static double time_to_fold(const struct shmemi_team *t, double bytes)
 }
 
 /* Returns the modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in
- * nanoseconds. */
+ * nanoseconds. In each step a node sends, copies and combines all elements of the round. */
 static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;

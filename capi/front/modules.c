@@ -143,7 +143,7 @@ void shmemi_modules_end(bool reset)
     while (modules != NULL) {
         struct module *m = modules;
         if (!reset) {
-            (void)clear_state(m->handle, "shmem_finalize");
+            (void)clear_state(m->handle, "shmem_finalize"); /* which removes m from the list */
             continue;
         }
         modules = m->next;

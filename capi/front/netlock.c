@@ -53,8 +53,8 @@ void shmemi_net_lock(const char *call)
     shmemi_count(&shmemi_state.net_wanted, 1);
     uint32_t tries = 0;
     while (!try_lock(call)) {
-        /* The thread that has the lock may have lost its processor, or may be copying a large
-         * message. */
+        /* After so many tries the thread that has the lock has probably lost its processor, or is
+         * copying a large message. */
         if (++tries > 100)
             sched_yield();
         if (tries > LOCK_YIELDS) {

@@ -376,8 +376,9 @@ static void end_call(struct outgoing *o, bool frees)
 }
 
 /* Frees the entry of a message whose receiver is lost. A late reply must not be mistaken for one to
- * the next message in this entry, so the numbers of all replies that this message can get, one for
- * each part, are passed over. */
+ * the next message in this entry, so the numbers of all replies that this message can get are
+ * passed over. There is at most one for each part, and all parts but the last have at least half
+ * of a landing, so 2 more than the quotient is enough. */
 static void free_lost(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);

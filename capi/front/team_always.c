@@ -2,7 +2,8 @@
  * team_always.c: the predefined teams: the world, and some parts of the job.
  *
  * Kernels find a team's slot by the low bits of its handle, so each of these teams has the slot of
- * the same number as its handle. Only SHMEM_TEAM_SHARED has slot 0.
+ * the same number as its handle. The exception is SHMEM_TEAM_SHARED: it has slot 0, and kernels
+ * know that (shmemi_team_entry in device/shmem/team.h).
  */
 #include "team_always.h"
 

@@ -69,7 +69,8 @@ void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t
             show(teams[slot], handle_of(slot), call);
 }
 
-/* Returns the highest slot that a team of this PE occupies. */
+/* Returns the highest slot that a team of this PE occupies: FIRST_SLOT - 1, the last slot of a
+ * predefined team, if the program has made no team. */
 int shmemi_team_ids_highest(void)
 {
     int slot = SHMEMI_TEAM_SLOTS - 1;
