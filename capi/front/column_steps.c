@@ -157,7 +157,7 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
     size_t size = r->reducer->size;
-    struct range before[32], mine;
+    struct range before[32], mine; /* 32: n_nodes has 32 bits, so there are no more steps */
     char *acc = sent_in(r, k);
     if (begin_steps(r, k, acc, at, n)) {
         uint32_t steps = scatter_halves(r, k, acc, n, before, &mine);

@@ -221,7 +221,7 @@ enum { NOT_YET, SENT }; /* results of a send, in addition to SHMEMI_FAILED */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct sending *s = subject;
-    if (s->mark == 0)
+    if (s->mark == 0) /* send_long sets it when it has claimed an entry */
         snprintf(text, size,
                  "for one of %d long messages to be sent, before one of %zu bytes to PE %d",
                  SHMEMI_MAIL_SENDS, s->nbytes, s->pe);

@@ -95,6 +95,7 @@ static bool search_table(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uint
             continue;
         const char *name = image.bytes + names->sh_offset + s->st_name;
         int n = (int)strnlen(name, names->sh_size - s->st_name);
+        /* 24 leaves room for "+0x", up to 16 digits and the final 0. */
         n = n < SHMEMI_SYMBOL - 24 ? n : SHMEMI_SYMBOL - 24;
         if (into == 0)
             snprintf(text, size, "%.*s", n, name);
