@@ -57,8 +57,9 @@ static intptr_t argument_at(const struct preload_frame *f, char letter)
     return (intptr_t)f->arg[strchr(letters, letter) - letters];
 }
 
-/* Reports whether a call is a put that can be delayed: its library is in a job, it is not on a CUDA
- * stream, and its destination and strides are valid. */
+/* Reports whether a call is a put that can be delayed: this process is in a job, the put is not one
+ * of NVSHMEM or on a CUDA stream, writes to symmetric memory and not to a mailbox or counter, and
+ * its strides are valid. */
 bool delayed_can(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -128,6 +128,7 @@ void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, ui
     at = JSON_LITERAL(at, ",\"clock\":[");
     at = clock_list(at);
     at = JSON_LITERAL(at, "],\"unseen\":[");
+    /* The last 200 bytes are for "n further ones" and the end of the event. */
     at = bypassing_list(at, line + PRELOAD_HEAD - 200);
     JSON_LITERAL(at, "]}}");
     pthread_mutex_unlock(&lock);

@@ -99,6 +99,7 @@ static void send_all(void)
 {
     if (!list.first)
         return;
+    /* The factors, large odd numbers, keep the states of different seeds and PEs apart. */
     uint64_t state = seed * 0x2545f4914f6cdd1du + (uint64_t)delayed_pe() * 0x100000001b3u + epoch;
     int n = 0, n_late = 0;
     for (const struct delayed *d = list.first; d; d = d->next)
@@ -115,7 +116,7 @@ static void send_all(void)
             delayed_quiet(d);
         }
     }
-    if (n_late > 0 && n_late < n)
+    if (n_late > 0 && n_late < n) /* some puts were sent now, and some are late */
         delayed_pause((long)(random_share(&state) * (double)delay));
     send_in_random_order(late, n_late, &state);
     free(late);
@@ -138,13 +139,14 @@ static bool delay_put(const struct preload_frame *f)
 }
 
 /* Reports whether a call may be made before the delayed puts are sent, because nothing orders it
- * after them: atomics, signals, and calls without communication. */
+ * after them: atomics, signals, puts that cannot be delayed, and calls without communication. */
 static bool overtakes(const struct preload_call *c)
 {
     switch (c->kind) {
     case PRELOAD_KIND_ATOMIC:
     case PRELOAD_KIND_SIGNAL:
-    /* Those that delayed_can refuses, for example because a stride is invalid. */
+    /* Of these two kinds only calls come here that delayed_can refuses, for example because a
+     * stride is invalid: before() delays the others. */
     case PRELOAD_KIND_PUT_SIGNAL:
     case PRELOAD_KIND_IPUT:
         return true;

@@ -365,10 +365,10 @@ static bool before(struct preload_frame *f)
 }
 
 /* Reports whether a test has succeeded. A call that returns the value of a word has succeeded if it
- * returns another value than the previous call. */
+ * returns another value than the previous such call. */
 static bool test_succeeded(const struct preload_frame *f)
 {
-    static uint64_t before;
+    static uint64_t before; /* the value that the previous call of any thread has returned */
     const char *name = preload_name(f->number);
     if (strstr(name, "_fetch")) {
         uint64_t value = *(const uint64_t *)f->result;

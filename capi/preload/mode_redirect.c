@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* The upper half of the handles that the shim gives to programs whose handles are pointers; the
- * lower half is libshmem's handle. */
+ * lower half is libshmem's handle. The number is "ShMe" in ASCII, which no pointer begins with. */
 #define TAG ((uintptr_t)0x53684d65u)
 #define INVALID (-1)
 
@@ -393,9 +393,9 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* After the last finalize, frees the arrays for active sets. An earlier finalize, of a program that
- * has called init more than once, leaves the PE in the job, so that redirect_pe returns its number.
- * */
+/* After the last finalize, frees the list of the arrays for active sets. An earlier finalize, of a
+ * program that has called init more than once, leaves the PE in the job, so that redirect_pe
+ * returns its number. At the end of the process (at_exit) nothing is freed. */
 static void finish(bool at_exit)
 {
     if (at_exit || redirect_pe() >= 0)

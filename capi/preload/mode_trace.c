@@ -209,7 +209,8 @@ static void after_special_call(struct preload_frame *f)
     }
 }
 
-/* Reports whether calls are to be recorded now; true before the writer has been started. */
+/* Reports whether calls are to be recorded now. It is also true before the writer has been started,
+ * because the first record starts the writer (make_ring). */
 static inline bool is_recording(void)
 {
     return (atomic_load_explicit(&preload_recording, memory_order_relaxed) ||
@@ -217,8 +218,9 @@ static inline bool is_recording(void)
            !atomic_load_explicit(&paused, memory_order_relaxed);
 }
 
-/* Writes the record of a call that has returned to the ring of this thread, from which the writer
- * reads it. If the ring is full, the record is lost, or the thread waits (full=wait). */
+/* Writes the record of a call that has returned, or that will not return, to the ring of this
+ * thread, from which the writer reads it. If the ring is full, the record is lost, or the thread
+ * waits (full=wait). */
 static void record(struct preload_frame *f, uint64_t end)
 {
     struct preload_ring *r = preload_ring;
@@ -267,14 +269,15 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
  * time. */
 #define RECORDED ((uint64_t)1)
 
-/* Called before each call: reads the time, and writes the record of a call that does not return. */
+/* Called before each call: reads the time. Before shmem_global_exit it writes the record, and
+ * before a finalize it measures the clock once more (preload_clocks). */
 static bool before(struct preload_frame *f)
 {
     unsigned tasks = todo[f->number];
     if (__builtin_expect(tasks & BEFORE, 0)) {
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
-            /* Done only once: a library may warn about a second finalize, and has no heap by then.
-             */
+            /* The clock is measured before the first finalize only: a library may warn about a
+             * second one, and has no heap by then. */
             static _Atomic bool finalized;
             if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
                 preload_clocks(f, about.pe, about.npes);

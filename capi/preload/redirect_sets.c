@@ -129,8 +129,8 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Returns a number for a symmetric address that is the same on all PEs, which may have loaded the
- * program and mapped the heap at other addresses: the distance from the program's start, or from
- * the pool. */
+ * program and mapped the heap at other addresses: twice the distance from the program's start plus
+ * 1 for an address in the program, and twice the distance from the pool for one on the heap. */
 static uint64_t common_number(uintptr_t at)
 {
     struct place p = {.at = at};

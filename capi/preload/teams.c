@@ -52,7 +52,8 @@ static uintptr_t handle_of(uintptr_t argument)
     return short_handles ? (uint32_t)argument : argument;
 }
 
-/* Called after init: finds the library's functions for teams, and adds the team of all PEs. */
+/* Called after init: finds the library's functions for teams, and the handle of the team of all
+ * PEs. Where handles are numbers, that handle is 0. */
 void preload_teams_open(const struct preload_frame *f, int npes)
 {
     bool nv = preload_calls[f->number].flags & PRELOAD_NVSHMEM;
@@ -67,8 +68,8 @@ void preload_teams_open(const struct preload_frame *f, int npes)
     }
 }
 
-/* Returns the number of a team in traces, not 0: a hash of its members and of instance, which
- * counts the earlier teams of the same members. */
+/* Returns the number of a team in traces, from 1 to 2^31 - 1: the FNV-1a hash of its members and of
+ * instance, which counts the earlier teams of the same members. 0 is the team of all PEs. */
 static uint32_t number_of(const int *pes, int n, int instance)
 {
     uint32_t h = 2166136261u;
@@ -225,6 +226,7 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     const struct preload_call *c = &preload_calls[f->number];
     const struct team *t = NULL;
     if (c->team >= 0) {
+        /* The handle of a destroyed team is not valid any more: the library is not queried. */
         t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? find_team(handle_of(f->arg[c->team]), false)
                                                  : team_of_handle(handle_of(f->arg[c->team]));
     } else if (c->kind == PRELOAD_KIND_BARRIER || c->kind == PRELOAD_KIND_SYNC ||

@@ -10,9 +10,9 @@
 
 #include "preload.h"
 
-/* Called once, when the library is initialised: finds the library's functions for teams, and adds
- * the team of all PEs. f is the call of the program after which that was found, and npes the number
- * of PEs. */
+/* Called once, when the library is initialised: finds the library's functions for teams, and the
+ * handle of the team of all PEs. f is the call of the program after which the shim has learnt of
+ * the init, and npes the number of PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes);
 
 /* Called after a call that makes or destroys teams or a context, with its result (status): stores

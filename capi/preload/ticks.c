@@ -22,8 +22,9 @@ static struct mark {
 static unsigned count;    /* of all marks; the last is marks[(count - 1) % MARKS] */
 static uint64_t to_round; /* added to CLOCK_MONOTONIC: the time since a multiple of ROUND */
 
-/* Readers keep times in floating-point numbers of microseconds; counted from 1970 they would be
- * exact to a quarter of one (runtime/trace has the same). */
+/* Trace times are counted from the last multiple of 30 days after 1970. Readers keep them in
+ * floating-point numbers of microseconds, which would be exact only to a quarter of a microsecond
+ * if times were counted from 1970 itself. The traces of runtime/trace have the same zero. */
 #define ROUND (30ull * 24 * 3600 * 1000000000ull)
 
 /* Chooses the clock of records, and measures the difference between trace times and
@@ -92,8 +93,9 @@ static uint64_t interpolate(struct mark a, struct mark b, uint64_t t)
     return a.ns + (uint64_t)(int64_t)(rate * (double)(int64_t)(t - a.ticks));
 }
 
-/* Converts ticks of the processor to nanoseconds, between the marks (pairs of ticks and time)
- * before and after them. Marks that are overwritten have left `first`. */
+/* Converts the clock of records to trace times. Ticks of the processor are on the line between the
+ * marks (pairs of ticks and time) before and after them; `first` is the mark before ticks that are
+ * earlier than all stored marks. Without ticks of the processor, records have CLOCK_MONOTONIC. */
 uint64_t preload_ticks_ns(uint64_t ticks)
 {
     if (!preload_tsc)

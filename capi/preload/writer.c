@@ -133,13 +133,13 @@ static bool write_round(void)
     return atomic_load(&wanted) == served_copy;
 }
 
-/* Function of the thread that writes: does one round after another, and sleeps after a round that
- * has found no records. */
+/* Function of the thread that writes: does one round after another. Between two rounds it sleeps
+ * for NAP_MS or until it is woken, but not at all if a flush was requested during the round. */
 static void *writer_thread(void *unused)
 {
     pthread_setname_np(pthread_self(), "shmem-trace");
     for (;;) {
-        uint32_t rung = atomic_load(&bell);
+        uint32_t rung = atomic_load(&bell); /* sleep_on does not sleep if the bell rings later */
         bool last = atomic_load(&leave);
         bool idle = write_round();
         if (last)
