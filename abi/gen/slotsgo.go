@@ -86,7 +86,7 @@ func goUnpack(b *strings.Builder) {
 		_, typ := goField(f)
 		get := strings.NewReplacer("w[0]", first, "w[1]", second).Replace(cGet(f))
 		switch {
-		case f.Name == "value32":
+		case f.Name == "value32": // sign-extended, as the table says of it
 			return fmt.Sprintf("uint64(int64(int32(%s >> %d)))", first, f.Shift)
 		case typ != "uint64":
 			return typ + "(" + get + ")"

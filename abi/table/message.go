@@ -70,7 +70,8 @@ var message = Unit{
 // record, which a batch has for each of its operations.
 const recordSize = 32
 
-// counters are the counters of a PE. C counts the messages too.
+// counters are the counters of a PE. The fast path in C (runtime/proxy/fastpath) also counts the
+// messages that it sends and receives in them.
 var counters = []Value{
 	{Name: "MESSAGE_BYTES", Doc: "sent in messages, headers included"},
 	{Name: "ATOMICS", Doc: "MESSAGE_AMO"},

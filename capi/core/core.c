@@ -179,7 +179,7 @@ static struct {
 void shmemi_core_set_driver(const struct shmemi_core_gpu *g)
 {
     gpu = g ? *g : (struct shmemi_core_gpu){0};
-    free(streams.direct);
+    free(streams.direct); /* the addresses of the job before */
     streams.direct = NULL;
 }
 

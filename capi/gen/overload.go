@@ -38,7 +38,8 @@ const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team
 `
 
 // overloads returns the part of a header with C++ overloads: for each generic name an inline
-// function for each element type, and those of complex numbers.
+// function for each element type, and overloads of the functions on complex numbers for C's complex
+// types.
 func overloads(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(withPrefixes(s, overloadsTop))

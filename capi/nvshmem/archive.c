@@ -93,8 +93,9 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
     return refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
 }
 
-/* Called by NVIDIA's device archive when the program calls nvshmem_finalize: clears the variable,
- * and counts one init less. */
+/* Called by NVIDIA's device archive when the program calls nvshmem_finalize: counts one init less.
+ * After as many calls as inits it clears the variable at `state`, in which the program's device
+ * code reads the state of the job. */
 void nvshmemid_hostlib_finalize(void *state, void *transport)
 {
     (void)transport;

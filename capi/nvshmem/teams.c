@@ -33,6 +33,7 @@ static shmem_team_config_t openshmem_config(const nvshmem_team_config_t *config,
 static int check_config_version(const nvshmem_team_config_t *config, const char *call)
 {
     const int size = (int)sizeof *config, version = config->version >> 16;
+    /* Versions from 1 to 15 are believed. 2 is that of this library's headers. */
     if ((config->version & 0xffff) != size || version < 1 || version > 15 || version == 2)
         return 0;
     fprintf(stderr,

@@ -27,7 +27,7 @@
 //	$call    is the public name, as a string
 //	$ctx     is the context: ctx in the forms that take one, else the default
 //	$reducer is the name of the operation's combine function and element size
-//	$base    is the function of the Surface that this one is over, and $args its arguments
+//	$base    is the function of the Surface on which this one is built, and $args its arguments
 //	bits(x)  is x as an unsigned integer of $W bits
 //	back(x)  is the inverse; it encloses a whole expression
 //

@@ -196,8 +196,8 @@ func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 // the same arguments.
 const forward = "$base($args)"
 
-// spell replaces the names in row f by those of the surface s, which has a surface Over. The row's
-// functions then call the functions of Over, which alone shows their ranges to profilers.
+// spell replaces the names in row f by those of the surface s. The row's functions then call those
+// of s.Over, the surface on which s is built; only the latter show their ranges to profilers.
 func (s *Surface) spell(f *Family) {
 	for _, text := range []*string{&f.Symbol, &f.Result, &f.Doc, &f.DocNbi, &f.Returns, &f.Errors, &f.Order, &f.Instead} {
 		*text = s.Spell(*text)
