@@ -14,8 +14,6 @@ func goField(f table.Field) (name, typ string) {
 	switch f.Name {
 	case "op":
 		return "Code", "Code"
-	case "want":
-		return "Want", "uint8"
 	case "value32":
 		return "Value", "uint64"
 	}

@@ -138,7 +138,7 @@ func listOf(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 }
 
 // activity returns what a PE of this node is doing. The front writes the text from the PE's control
-// page; how says which facts it contains.
+// page; how says which facts it contains. What does not fit in 640 bytes is cut off.
 func activity(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))

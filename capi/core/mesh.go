@@ -170,7 +170,7 @@ func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C
 			return meshStatus(err, failure)
 		}
 	}
-	if options.NICs == "" {
+	if options.NICs == "" { // uses the NICs nearest to the GPU, or to the processors
 		options.Pick = place.Alone(place.Machine, &place.Settings{}, options.GPU.Address())
 	}
 	options.Log = logOf(o.log, o.log_arg)

@@ -152,8 +152,9 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 		return "F"
 	case strings.HasSuffix(p.Name, "_mask"):
 		return "f"
-	case c.kind == "ALLOC" && p.Name == "count":
+	case c.kind == "ALLOC" && p.Name == "count": // of calloc, a factor
 		return "b"
+	// The size of a team is a number of PEs, not of elements.
 	case c.kind == "TEAM" && (p.Name == "size" || p.Name == "PE_size"), p.Name == "notify", p.Name == "n":
 		return "i"
 	}

@@ -198,10 +198,12 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{3, base + "._waiting", "wait"},
 		{3, base + "._runtime", "after_init check_pe settle state"},
 	}
-	const called = "library quick untyped"
+	const called = "library quick untyped" // they return C functions
 	if s.Over != nil {
 		return append(out, pythonImport{3, functions, called}, pythonImport{3, s.Name, "_abi"})
 	}
+	// In OpenSHMEM's package _abi is beside _blocks, and the functions in called are in _runtime, the
+	// last module of out. The linter wants one import for each module, and its names sorted.
 	blocks := slices.IndexFunc(out, func(i pythonImport) bool { return i.names == "_blocks" })
 	out[blocks].names = "_abi " + out[blocks].names
 	last := &out[len(out)-1]

@@ -62,7 +62,8 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head)
     r->touch_ns += preload_monotonic() - begin;
 }
 
-/* Sets the ring of the calling thread: that of a thread that has ended, or a new one. */
+/* Sets the ring of the calling thread, and returns it: that of a thread that has ended, or a new
+ * one. Returns NULL, and counts a lost record, if there is no memory for a new one. */
 struct preload_ring *preload_ring_open(void)
 {
     pthread_once(&once, make_key);

@@ -80,7 +80,7 @@ func nvshmemConstant(c *Constant) bool {
 	case "NVSHMEM_MAJOR_VERSION", "NVSHMEM_VENDOR_STRING", "NVSHMEM_MAX_NAME_LEN":
 		return true
 	case "NVSHMEM_MINOR_VERSION":
-		c.Value = "3"
+		c.Value = "3" // the version of NVSHMEM's interface is 1.3
 		return true
 	}
 	return false
