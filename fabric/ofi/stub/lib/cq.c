@@ -4,6 +4,8 @@
  * The device's queue holds as many entries as cq_open has granted; the endpoint's file counts them.
  * An entry that finds the queue full is lost, and the queue is of no more use. A program reads the
  * queue of efa-direct directly; efa moves the entries into a queue of its own at each poll.
+ *
+ * Names such as R8j are rows of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -333,6 +335,8 @@ static struct fi_ops_cq ops = {.size = sizeof ops,
 static int64_t granted(const struct domain *d, size_t asked)
 {
     const struct settings *s = &d->fabric->set;
+    /* Without a request: 1024 entries, the value of rule R3e. The lines below change that for
+     * efa. */
     int64_t size = (int64_t)(asked > 0 ? asked : (size_t)rule_value(R3e));
     if (s->provider != EFA)
         return size;
@@ -344,7 +348,7 @@ static int64_t granted(const struct domain *d, size_t asked)
         if (size == 0)
             return -FI_EINVAL;
     }
-    if (rule(s, d->kind, R3d)) { /* the fewest entries of a queue of efa */
+    if (rule(s, d->kind, R3d)) { /* R3d: the fewest entries of a queue of efa */
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
         least = least > rule_value(R3d) ? least : rule_value(R3d);
         /* Only tests have a device that grants less than that (max_cq): no error follows from it.
@@ -363,27 +367,28 @@ static int64_t granted(const struct domain *d, size_t asked)
 
 /*
  * Returns 1 if a queue has a descriptor to wait for, 0 if it has none, or the error with which it
- * cannot be opened (rules.tsv: R8). efa's shm cannot be waited for.
+ * cannot be opened (rules.tsv: R8). efa's shm has no descriptor: with it a queue is refused if the
+ * program requests one (R8f), and else opened without one (R8h).
  */
 static int waits(const struct domain *d, enum fi_wait_obj wait)
 {
     const struct settings *s = &d->fabric->set;
     if (wait == FI_WAIT_NONE)
         return 0;
-    if (without(s, d->kind, G63))
-        return -FI_ENOSYS;
-    if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b)) /* old versions: none can be waited for */
+    /* R8a and R8b: in old versions of efa-direct and efa no queue can be waited for. */
+    if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b))
         return -FI_ENOSYS;
     if (wait != FI_WAIT_FD && wait != FI_WAIT_UNSPEC)
         return -FI_ENOSYS;
-    if (without(s, d->kind, R8c) || without(s, d->kind, R19i))
+    /* verbs (G63), efa-direct (R8c) and cxi (R19i) grant descriptors. */
+    if (without(s, d->kind, G63) || without(s, d->kind, R8c) || without(s, d->kind, R19i))
         return -FI_ENOSYS;
     if (d->kind == KIND_EFA && shm_of(d)) {
         if (wait == FI_WAIT_FD ? rule(s, d->kind, R8f) : without(s, d->kind, R8h))
             return -FI_ENOSYS;
         return wait == FI_WAIT_FD;
     }
-    return without(s, d->kind, R8g) ? -FI_ENOSYS : 1;
+    return without(s, d->kind, R8g) ? -FI_ENOSYS : 1; /* R8g: so does efa without shm */
 }
 
 /* Returns the number of entries of a queue of cxi that is opened without a size (rules G38a and

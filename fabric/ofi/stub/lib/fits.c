@@ -1,5 +1,6 @@
 /*
- * fits.c: whether an offer has all that the hints of a program require.
+ * fits.c: whether an offer has all that the hints of a program require. Names such as R2e are rows
+ * of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "offer.h"
@@ -49,7 +50,8 @@ static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked,
     return (asked & ~offered) == 0;
 }
 
-/* Reports whether an offer has the names in the hints. */
+/* Reports whether an offer has the names in the hints. If rule R2e is off, the name of the fabric
+ * does not count. */
 static bool names_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -63,7 +65,8 @@ static bool names_fit(const struct settings *s, enum kind kind, const struct fi_
 }
 
 /* Reports whether hints get a send queue with wide entries, which have room for more injected bytes
- * (the setting wide). */
+ * (the setting wide): they request more than normal entries have room for (G5c), and at most what
+ * wide ones have (G5h). G5f: only versions of libfabric from 2.6 on know them. */
 bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
 {
     const size_t limit = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
@@ -94,7 +97,8 @@ static bool progresses(enum fi_progress asked, enum fi_progress offered)
     return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;
 }
 
-/* Reports whether an offer has the attributes of the domain in the hints. */
+/* Reports whether an offer has the attributes of the domain in the hints. If rule G3c is off, any
+ * modes of registration fit. */
 static bool domain_fits(const struct settings *s, enum kind kind, const struct fi_domain_attr *o,
                         const struct fi_domain_attr *h)
 {
@@ -128,22 +132,24 @@ static bool addresses_fit(const struct settings *s, enum kind kind, const struct
                                     (h->dest_addr == NULL || h->dest_addrlen == n));
 }
 
-/* Reports whether efa-direct offers RMA to these hints: without unsolicited data it may want
- * FI_RX_CQ_DATA (rules.tsv: R11). */
-static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
+/* Reports whether efa-direct offers RMA to these hints. On a device without unsolicited receives,
+ * where immediate data uses up a receive, it offers none (R11h) or, in later versions, only to
+ * hints with FI_RX_CQ_DATA in their mode (R11i). */
+static bool offers_rma(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))
         return true;
     return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
 }
 
-/* Reports whether the offer o has all that the hints h require, so that fi_getinfo returns it. */
+/* Reports whether the offer o has all that the hints h require, so that fi_getinfo returns it. The
+ * hints have to accept the offer's mode, unless rule G2c is off. */
 bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
           const struct fi_info *h)
 {
     const struct fi_ep_attr *e = h->ep_attr;
     if (lacks(s, kind, o, h) || ((o->mode & ~h->mode) != 0 && !without(s, kind, G2c)) ||
-        !names_fit(s, kind, o, h) || !sizes_fit(s, kind, o, h) || !moves(s, kind, h) ||
+        !names_fit(s, kind, o, h) || !sizes_fit(s, kind, o, h) || !offers_rma(s, kind, h) ||
         !addresses_fit(s, kind, h) || !domain_fits(s, kind, o->domain_attr, h->domain_attr))
         return false;
     if (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != o->addr_format)

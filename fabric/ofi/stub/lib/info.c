@@ -1,5 +1,6 @@
 /*
  * info.c: fi_getinfo: picks the offers that fit the hints, and changes them into what is granted.
+ * Names such as R17a are rows of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -19,17 +20,22 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
 {
     const char *rdma = getenv("FI_EFA_USE_DEVICE_RDMA");
     if (h == NULL || !(h->caps & FI_HMEM)) {
+        /* G1e: FI_HMEM that was not requested is cleared. */
         o->caps &= ~(uint64_t)(without(s, kind, G1e) ? 0 : FI_HMEM);
         return 0;
     }
+    /* R17b: efa refuses FI_HMEM without CUDA. */
     if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_found(s))
         return -FI_ENODATA;
-    /* Programs of old API versions get FI_HMEM only if they allow RDMA. */
+    /* G22: programs of old API versions get FI_HMEM only if they allow RDMA. */
     const bool old = FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18));
     if (rule(s, kind, G22) && old && (rdma == NULL || *rdma != '1'))
         return -FI_ENODATA;
+    /* R17d: where the NIC does not reach GPU memory, efa copies the bytes with CUDA, but not for
+     * programs of old API versions. */
     if (kind == KIND_EFA && cuda_found(s) && !s->p2p && (old || !rule(s, kind, R17d)))
         return -FI_ENODATA;
+    /* R17a: a program that requests FI_HMEM has to accept FI_MR_HMEM. */
     if (h->domain_attr != NULL && !(h->domain_attr->mr_mode & FI_MR_HMEM) && rule(s, kind, R17a))
         return -FI_ENODATA;
     o->domain_attr->mr_mode |= FI_MR_HMEM;
@@ -96,7 +102,8 @@ static void alter_domain(const struct settings *s, enum kind kind, struct fi_dom
 }
 
 /* Returns the size of a queue in the info that fi_getinfo returns: `asked` of the hints or, where
- * that is 0, the size that the provider offers. cxi then grants another size than it offers. */
+ * that is 0, the size that the provider offers. cxi then grants another size than it offers (G37b
+ * or G37c, by version). */
 static size_t granted_size(const struct settings *s, enum kind kind, size_t offered, size_t asked)
 {
     if (asked != 0)
@@ -119,8 +126,8 @@ static void alter_atomics(const struct settings *s, enum kind kind, struct fi_in
             o->ep_attr->max_order_waw_size = 0;
 }
 
-/* Grants the sizes in the hints, and the orders that are both in the hints and offered (rules.tsv:
- * R1). */
+/* Grants the sizes in the hints. efa grants the orders that are both in the hints and offered
+ * (R1c), and cxi grants for the send queue the orders in the hints (G49). */
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
@@ -161,7 +168,7 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     clear_caps(s, kind, o, h);
     if (h == NULL)
         return 0;
-    /* A program whose hints are for other hosts alone gets no shm (rules.tsv: R8). */
+    /* A program whose hints are for other hosts alone gets no shm (R8i). */
     if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
         o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);
@@ -169,9 +176,10 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
         alter_atomics(s, kind, o);
     if (h->domain_attr != NULL)
         alter_domain(s, kind, o->domain_attr, h->domain_attr);
+    /* G4c: a message of efa-direct has at most the MTU; only reads and writes may be larger. */
     if (!(h->caps & FI_RMA) && rule(s, kind, G4c))
         o->ep_attr->max_msg_size = mtu(s, kind);
-    /* The application receives immediate data in its own receives (rules.tsv: R11). */
+    /* R11j: immediate data uses up receives of the application. */
     if (rule(s, kind, R11j))
         o->mode |= h->mode & FI_RX_CQ_DATA;
     return 0;
@@ -220,7 +228,8 @@ static bool chosen(const struct settings *s, enum kind kind, const char *device)
 }
 
 /* Appends an offer to the list if it fits the hints. Returns 1; 0 if it was dropped; or a negative
- * error, with which all of fi_getinfo fails. */
+ * error, with which all of fi_getinfo fails. By rule G18 an error of alter is such an error;
+ * without the rule it drops the offer. */
 static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint64_t flags,
                const struct fi_info *hints, struct fi_info ***end)
 {
@@ -298,6 +307,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
     abort_old_settings(&s);
+    /* R22b: the first call allocates memory of the GPU. */
     if (!called && cuda_found(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
     if (!called)

@@ -1,6 +1,6 @@
 /*
- * mr.c: registrations. Peers find a region by its key in the file of each endpoint of the
- * domain.
+ * mr.c: registrations. Peers find a region by its key in the file of each endpoint of the domain.
+ * Names such as R13a are rows of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -228,7 +228,9 @@ static void find_memory(struct region *r, const struct dma_buf *f)
 }
 
 /* Stores where the memory of a registration is in *f, and whether that is in a dma-buf in *dmabuf.
- * Returns 0, or the error with which the provider refuses the registration. */
+ * Returns 0, or the error with which the provider refuses the registration: of a dma-buf for an API
+ * version that has none (R13c) or without a page-aligned base (R13b), or as the settings dmabuf=0
+ * and peer=0 ask. */
 static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, struct dma_buf *f,
                  bool *dmabuf)
 {
@@ -238,7 +240,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
     if (*dmabuf && FI_VERSION_LT(d->api, API_DMABUF) && rule(s, d->kind, R13c))
         return -FI_EBADFLAGS;
     if (*dmabuf && rule(s, d->kind, R19d))
-        *dmabuf = false; /* the provider reads the description of the dma-buf as an iovec */
+        *dmabuf = false; /* cxi reads the description of the dma-buf as an iovec */
     if (*dmabuf) {
         memcpy(f, a->mr_iov, sizeof *f);
         if (fstat(f->fd, &st) != 0)
@@ -252,7 +254,10 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
     return a->iface != FI_HMEM_SYSTEM && setting("peer", 1) == 0 ? -FI_ENOSYS : 0;
 }
 
-/* Implements fi_mr_regattr. */
+/* Implements fi_mr_regattr: registers one range (R13e) of main memory or, if CUDA is there (R13d),
+ * of CUDA memory. Without peer-to-peer efa grants a registration that no NIC reaches (R13f). A test
+ * may make the n-th registration of GPU memory fail (the setting fail_at) or refuse all accesses of
+ * peers (unreached_at). */
 static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **mr)
 {
     static long registrations; /* of GPU memory, in this process */
@@ -278,7 +283,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     r->peer.base = r->peer.memory = (uintptr_t)f.base;
     r->peer.len = f.len;
     if (ret == 0 && dmabuf) {
-        /* The device counts addresses from the base of the file (rules.tsv: R13). */
+        /* R13a: the device counts addresses from the base of the file. */
         if (s->provider != EFA || rule(s, d->kind, R13a)) {
             r->peer.base += f.offset;
             r->peer.memory += f.offset;

@@ -1,5 +1,6 @@
 /*
- * msg.c: posting of messages and receives.
+ * msg.c: posting of messages and receives. Names such as R5b are rows of rules.tsv, of which a test
+ * may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -17,8 +18,9 @@ static size_t length(const struct iovec *iov, size_t count)
     return n;
 }
 
-/* Returns 0 if a receive may be posted: the device of efa-direct writes to the caller's buffers, so
- * they have to be registered (rules.tsv: R5). */
+/* Returns 0 if a receive may be posted. The device of efa-direct writes to the caller's buffers, so
+ * they have to be registered: without a descriptor old versions crash (R5b), and later ones return
+ * an error (R5e). efa accepts buffers without a descriptor (R5h). */
 static int receive_allowed(struct ep *ep, void **desc)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -30,8 +32,9 @@ static int receive_allowed(struct ep *ep, void **desc)
 }
 
 /* Returns 0 if the provider accepts a message of len bytes with the descriptors desc, or its error.
- * Rules R6d to R6g bound the size of a message and of an injected one; R5a, R5d and R5g say how
- * efa-direct handles bytes without a descriptor. Where the provider crashes, the process ends
+ * Rules R6d to R6g bound the size of a message, by the MTU (G4e), and of an injected one; R19g is
+ * cxi's error for too long an injected one. R5a, R5d and R5g say how efa-direct handles bytes
+ * without a descriptor, and R5h that efa accepts them. Where the provider crashes, the process ends
  * (die). */
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {

@@ -1,5 +1,6 @@
 /*
- * rma.c: posts writes and reads, and refuses what each provider refuses.
+ * rma.c: posts writes and reads, and refuses what each provider refuses. Names such as R6c are rows
+ * of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -29,8 +30,11 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
     const bool inject = (flags & FI_INJECT) != 0;
     /* The bytes of an injected write are copied, so they need no descriptor. */
     const bool described = inject || (m->desc != NULL && m->desc[0] != NULL);
+    /* R6c: efa-direct injects writes only with wide entries of the send queue. */
     if (inject && len > 0 && rule(s, kind, R6c) && !injects_writes(ep))
         return -FI_ENOSYS;
+    /* cxi refuses immediate data with writes (R19a), fences that the endpoint was not opened for
+     * (R19h), and invalid keys (R19k). */
     if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
         return -FI_EBADFLAGS;
     if (flags & FI_FENCE && !(ep->info->caps & FI_FENCE) && !without(s, kind, R19h))
@@ -44,6 +48,8 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
     }
     if (len > (size_t)rule_value(G4f) && rule(s, kind, R6e))
         die(R6e, "%zu bytes at once, above the device's largest RDMA", len);
+    /* Without a descriptor efa-direct crashes (R5c) or, in later versions, returns an error: for
+     * one byte and more (R5f), and up to 2.4 also for none (R6j, R6k). efa accepts that (R5h). */
     if (!described && rule(s, kind, R5c))
         die(R5c, "%s without descriptor", what == OP_READ ? "read" : "write");
     if (!described && len > 0 && rule(s, kind, R5f))
@@ -52,6 +58,7 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
         return -FI_EINVAL;
     if (!described && without(s, kind, R5h))
         return -FI_EINVAL;
+    /* R6i: a read or write of efa-direct has one local buffer. */
     if (m->iov_count > 1 && rule(s, kind, R6i))
         return -FI_EINVAL;
     if (m->iov_count > ep->info->tx_attr->iov_limit || m->rma_iov_count != 1)
@@ -75,6 +82,8 @@ static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_m
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
     ret = ep_accepts(ep, peer, true, inject);
+    /* R11f: efa refuses immediate data for a peer if only one of the two endpoints needs a receive
+     * for it (unlike); later versions emulate the write (R11g). */
     if (ret == 0 && flags & FI_REMOTE_CQ_DATA &&
         (rule(s, ep->domain->kind, R11f) || without(s, ep->domain->kind, R11g)) && unlike(ep, peer))
         ret = -FI_EOPNOTSUPP;
@@ -150,7 +159,7 @@ static bool holds(struct fid_ep *e, enum rule_id id)
     return rule(&d->fabric->set, d->kind, id);
 }
 
-/* Implements fi_writemsg. */
+/* Implements fi_writemsg, which efa-direct refuses with FI_INJECT up to libfabric 2.4 (R6b). */
 static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
 {
     if (flags & FI_INJECT && holds(e, R6b))
@@ -175,7 +184,7 @@ static bool cannot_inject(struct fid_ep *e)
     return holds(e, R6c) && !injects_writes((struct ep *)e);
 }
 
-/* Implements fi_inject_write. */
+/* Implements fi_inject_write, which efa-direct does not have up to libfabric 2.4 (R6a). */
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
@@ -185,7 +194,7 @@ static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, 
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
 
-/* Implements fi_writedata. */
+/* Implements fi_writedata, which cxi does not have (R19b). */
 static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
                           fi_addr_t to, uint64_t addr, uint64_t key, void *c)
 {
@@ -195,7 +204,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
                     FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
-/* Implements fi_inject_writedata, which efa-direct (R6a) and cxi (R19c) do not have. */
+/* Implements fi_inject_writedata, which efa-direct (up to 2.4, R6a) and cxi (R19c) do not have. */
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {
