@@ -10,7 +10,8 @@
 /* The id of an address that leads to no endpoint. */
 #define NOBODY ((UINT64_C(1) << 40) - 1)
 
-/* Returns the entry of the hash table of peers (av->index) at which the search for an id begins. */
+/* Returns the entry of the hash table of peers (av->index) at which the search for an id begins
+ * (Fibonacci hashing: bits of a product with 2^64 divided by the golden ratio). */
 static size_t hash_start(const struct av *av, uint64_t id)
 {
     return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_capacity - 1);

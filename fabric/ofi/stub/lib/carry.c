@@ -191,7 +191,8 @@ static void handle_request_result(struct ep *ep, struct op *op, int put)
 }
 
 /* Sends the immediate data of a write to the target. Returns true if the target has received or
- * lost them, false if the write waits in order to send them again. */
+ * lost the data, false if the write waits in order to send the data again. If the target's
+ * completion queue is full, a device of EFA loses the data (cq_lost), and others wait. */
 static bool put_data(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -15,7 +15,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 32);
 }
 
-/* Returns the random number for a purpose (FOR_) of operation number of an endpoint. */
+/* Returns the random number for a purpose (FOR_) of the operation `number` of an endpoint. The
+ * constant is 2^64 divided by the golden ratio, as in splitmix64: its multiples are spread evenly.
+ */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
 {
     uint64_t x = mix(ep->domain->fabric->set.seed + UINT64_C(0x9e3779b97f4a7c15));

@@ -37,7 +37,9 @@ static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = domain_close, .
 static struct fi_ops_domain ops = {
     .size = sizeof ops, .av_open = av_open, .cq_open = cq_open, .endpoint = ep_open};
 
-/* Implements fi_domain. */
+/* Implements fi_domain. By rules of rules.tsv efa-direct needs FI_MR_LOCAL (G3d), efa up to 2.4
+ * ends the process if the environment switches shm off (R24a), and efa up to 1.22 allocates memory
+ * of the GPU (R22a). */
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
                 void *context)
 {

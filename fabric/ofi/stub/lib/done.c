@@ -11,8 +11,8 @@ enum { FULL_NS = 20000 }; /* until an operation tries a full completion queue ag
 
 static const struct {
     int status;
-    enum rule_id rule;   /* of the error */
-    enum rule_id number; /* of the status itself */
+    enum rule_id error_rule;  /* whose value is libfabric's error for the status */
+    enum rule_id status_rule; /* without which efa reports 0 as prov_errno; RULES: none */
     const char *text;
 } statuses[] = {
     {STATUS_FLUSHED, R15o, RULES, "Flushed: the queue pair was closed"},
@@ -50,19 +50,19 @@ int error_of(struct ep *ep, int status)
 {
     for (int i = 0; i < STATUSES; i++)
         if (statuses[i].status == status &&
-            rule(&ep->domain->fabric->set, ep->domain->kind, statuses[i].rule))
-            return (int)rule_value(statuses[i].rule);
+            rule(&ep->domain->fabric->set, ep->domain->kind, statuses[i].error_rule))
+            return (int)rule_value(statuses[i].error_rule);
     return FI_EIO;
 }
 
-/* Returns the prov_errno of a completion: the device's status, or 0 where this version of efa hides
- * it. */
+/* Returns the prov_errno of a completion: the device's status, or 0 where efa hides it, because the
+ * status has a row in rules.tsv (status_rule) that does not hold. */
 int reported_status(struct ep *ep, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
     for (int i = 0; i < STATUSES; i++)
-        if (statuses[i].status == status && s->provider == EFA && statuses[i].number != RULES &&
-            !rule(s, ep->domain->kind, statuses[i].number))
+        if (statuses[i].status == status && s->provider == EFA &&
+            statuses[i].status_rule != RULES && !rule(s, ep->domain->kind, statuses[i].status_rule))
             return 0;
     return status;
 }
@@ -135,7 +135,7 @@ static bool complete(struct ep *ep, struct completion *c)
 void op_done(struct ep *ep, struct op *op)
 {
     struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};
-    /* efa-direct finds the end of an operation by its context (rules.tsv: R7). */
+    /* R7b in rules.tsv: efa-direct reports no completion of an operation without a context. */
     const bool silent = op->inject || (op->context == NULL &&
                                        rule(&ep->domain->fabric->set, ep->domain->kind, R7b));
     if (!op->internal && !silent) {
@@ -160,7 +160,8 @@ static bool fails_silently(const struct settings *s, enum kind kind, const struc
     return !rule(s, kind, R15a) && !rule(s, kind, R15b) && !rule(s, kind, R15r);
 }
 
-/* Completes an operation with the error of a status. */
+/* Completes an operation with the error of a status, or makes it wait for room in the queue. An
+ * operation of the provider itself has no completion: efa reports its error in the event queue. */
 void op_fail(struct ep *ep, struct op *op, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;

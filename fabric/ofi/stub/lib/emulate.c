@@ -38,7 +38,8 @@ bool emulated(const struct ep *ep, const struct op *op)
 }
 
 /* Called at the initiator of a read or write that software carries out: sends the target the
- * request for it. Returns the result of wire_put. */
+ * request for it, whose width is the number of buffers and whose op is 1 for a read. Returns the
+ * result of wire_put. */
 int emulate(struct ep *ep, struct op *op)
 {
     const struct record r = {.kind = RECORD_RMA,
@@ -60,7 +61,7 @@ int emulate(struct ep *ep, struct op *op)
 int emulated_move(struct ep *ep, const struct record *r)
 {
     struct peer *p = ep_peer(ep, r->from);
-    struct iovec iov[4];
+    struct iovec iov[4]; /* post_rma of rma.c accepts no more buffers (iov_limit) */
     struct wire_region *to;
     int ret = 0;
     if (p == NULL || !peer_map(p) || !wire_alive(p->map))

@@ -46,7 +46,8 @@ static int efa_option(struct ep *ep, int name, bool permitted)
     return 0;
 }
 
-/* Implements fi_setopt. */
+/* Implements fi_setopt. By rules of rules.tsv efa refuses levels and options that it does not know
+ * (R20g), permissions that are no bool (R20h), and sizes above what it offers (R20j). */
 static int set_option(fid_t fid, int level, int name, const void *value, size_t len)
 {
     struct ep *ep = (struct ep *)fid;
@@ -159,7 +160,9 @@ static int enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
     static uint64_t endpoints;
-    if (without(s, ep->domain->kind, G19)) { /* one queue does for both */
+    /* G19: an endpoint needs a queue for each direction, the same one or two. If a test has
+     * switched that off, the queue of one direction does for both. */
+    if (without(s, ep->domain->kind, G19)) {
         ep->tx = ep->tx != NULL ? ep->tx : ep->rx;
         ep->rx = ep->rx != NULL ? ep->rx : ep->tx;
     }
@@ -218,7 +221,8 @@ static void report(struct cq *cq, void *context, uint64_t flags, int err)
 }
 
 /* Completes, with an error, the operations and receives that the device of a closed endpoint held
- * (the setting flush). Those that the provider efa keeps itself have no completion. */
+ * (the setting flush). Those that the provider efa keeps itself, outside of the heap, have no
+ * completion. */
 static void report_posted(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -258,7 +262,8 @@ static void free_ops(struct ep *ep)
     }
 }
 
-/* Empties the lists of operations of the vector's peers, whose entries belong to this endpoint. */
+/* Empties the lists of operations of the vector's peers, whose entries belong to this endpoint, and
+ * forgets its handshakes with them. */
 static void forget_peers(struct ep *ep)
 {
     for (size_t i = 0; ep->av != NULL && i < ep->av->count; i++) {

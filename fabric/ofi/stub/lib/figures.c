@@ -21,7 +21,9 @@ static int64_t figure(const struct settings *s, enum kind kind, enum rule_id id)
     return rule(s, kind, id) ? rule_value(id) : 0;
 }
 
-/* Returns the size that an option of fi_getopt names, in value; an error for other options. */
+/* Returns the size that an option of fi_getopt names, in value; an error for other options. Rows of
+ * rules.tsv have the options of messages and RMA (G4d), with the largest RMA of efa-direct (G4f),
+ * and that of injected writes (G5e), which is G5d where efa-direct does not inject them. */
 int ep_figure(const struct ep *ep, int name, size_t *value)
 {
     const struct settings *s = &ep->domain->fabric->set;

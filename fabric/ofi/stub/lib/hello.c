@@ -26,7 +26,7 @@ struct peer *ep_peer(struct ep *ep, uint64_t id)
 }
 
 /* Reports whether reads, writes and atomic operations on a peer have to wait for its handshake.
- * Peers that shm reaches need none. */
+ * efa has one (R10b), efa-direct has none (R10f), and peers that shm reaches need none. */
 static bool needs_handshake(const struct ep *ep, const struct peer *peer)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -190,7 +190,8 @@ static void before_fork(void)
         die(R23a, "fork after fi_domain, without FI_EFA_FORK_SAFE");
 }
 
-/* Called in the first fi_getinfo: ends the process if both fork safety and huge pages are set. */
+/* Called in the first fi_getinfo: ends the process if both fork safety and huge pages are set (rule
+ * R23c). */
 void nic_fork_check(const struct settings *s)
 {
     const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");

@@ -38,7 +38,8 @@ static uint64_t figure_unless_off(const struct settings *s, enum kind kind, enum
     return id == RULES || without(s, kind, id) ? otherwise : figure(id, otherwise);
 }
 
-/* Returns the name of a provider's fabric. */
+/* Returns the name of a provider's fabric; another one for efa's if a test has switched off the
+ * rules that name them, R2c or R2d. */
 static const char *fabric_name(const struct settings *s, enum kind kind)
 {
     if (without(s, kind, R2c) || without(s, kind, R2d))
@@ -63,7 +64,8 @@ size_t mtu(const struct settings *s, enum kind kind)
     return 4096;
 }
 
-/* Limits the injected bytes to the room of a packet where shm is switched off. */
+/* Limits the injected bytes to the room of a packet where shm is switched off (rule G5b): the MTU
+ * without the largest header (G5g). */
 static void inject_without_shm(const struct settings *s, enum kind kind, struct fi_info *i)
 {
     const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");

@@ -196,8 +196,8 @@ void wire_release_region(struct wire_region *r)
         ;
 }
 
-/* Returns the entry of the hash table of known addresses at which the search for an address
- * begins. */
+/* Returns the entry of the hash table of known addresses at which the search for an address begins
+ * (Fibonacci hashing: the upper bits of a product with 2^64 divided by the golden ratio). */
 static uint64_t hash_start(uint64_t id)
 {
     return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;

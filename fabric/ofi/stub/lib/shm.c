@@ -48,8 +48,8 @@ bool shm_reaches(const struct ep *ep, const struct peer *peer)
     return ep->shm && peer->shm;
 }
 
-/* Ends the process where efa's fi_inject_write would crash: it finds the peer's address in shm, but
- * does not check that shm is still open. */
+/* Ends the process where efa's fi_inject_write would crash (rule R24b): it finds the peer's address
+ * in shm, but does not check that shm is still open. */
 void shm_check_inject(const struct ep *ep, const struct peer *peer)
 {
     if (peer != NULL && peer->shm && !ep->shm &&
@@ -60,7 +60,8 @@ void shm_check_inject(const struct ep *ep, const struct peer *peer)
 /*
  * Does what the provider does with GPU memory when an operation is posted. Which operations the
  * real provider copies with CUDA depends on sizes and on the device. The stub calls CUDA in each of
- * them.
+ * them, unless rules of rules.tsv exclude it: R18a for efa once CUDA is not permitted, and R18d for
+ * efa-direct. Over shm the real provider may crash: the stub ends the process (R24c).
  */
 void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc)
 {
