@@ -82,8 +82,8 @@ func unread(t *testing.T, s *suite) {
 }
 
 // arrives serves an endpoint until the last writes to it are in place. It fails the test when the
-// endpoint has slept for longer than limit. Only sleeps count, because the rest of the time depends
-// on other programs.
+// endpoint has slept for longer than limit in all, or has got nothing for timeout. Only sleeps
+// count for limit, because the rest of the time depends on other programs.
 func arrives(t *testing.T, e *endpoint, limit time.Duration) {
 	var pace fabric.Pace
 	var asleep time.Duration

@@ -350,7 +350,8 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
     size_t size = o->info->domain_attr->mr_key_size;
     uint64_t key = 0;
     do {
-        /* Where getrandom fails, the address of this variable, which is random, has to do. */
+        /* Where getrandom fails, the address of this variable, which is random, has to do. The
+         * product with 2^64 divided by the golden ratio has random upper bits, too. */
         if (getrandom(&key, sizeof key, 0) != sizeof key)
             key ^= (uint64_t)(uintptr_t)&key * 0x9E3779B97F4A7C15u;
         if (size < sizeof key)

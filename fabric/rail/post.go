@@ -305,7 +305,8 @@ func (p *Provider) startPart(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n
 }
 
 // partBegin returns the offset in the operation at which part i of n begins, and at which part i-1
-// ends. It returns the operation's length if i is n.
+// ends. It returns the operation's length if i is n. Parts are equal, but for a begin that is moved
+// down to a multiple of p.cut in the target's memory.
 func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	if i == n {
 		return m.Len

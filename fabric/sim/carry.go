@@ -182,7 +182,8 @@ func (m *message) mark(number int) {
 
 // land stores a packet in memory or in the socket of its target, or holds it back if the provider
 // promises that others land first. A packet that has landed already is a repetition. A packet for a
-// closed endpoint, or from one that the target does not know, fails its operation.
+// closed endpoint, or from one that the target does not know, fails its operation. A packet is
+// dropped if its operation has failed, or if it goes to the target and the reply is under way.
 func (n *Network) land(p *packet) {
 	m := p.m
 	from, to := m.endpoints(p.reply)

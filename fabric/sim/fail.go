@@ -37,7 +37,7 @@ func (n *Network) Plan(f faults.Fault) {
 }
 
 // applyFault makes fault i of those that Plan has added happen now: a host ends, or the link of a
-// NIC goes down or comes up.
+// NIC goes down or comes up. i is a Token because the event has it in its completion.
 func (n *Network) applyFault(i fabric.Token) {
 	f := n.faults[i]
 	if f.NIC < 0 {
@@ -151,7 +151,8 @@ func (n *Network) planFailure(m *message, errno int32, reason string) {
 	}
 }
 
-// failNoRegion plans the failure of an operation whose target has registered no such memory.
+// failNoRegion plans the failure of an operation whose target has not registered the memory that
+// the operation's key and address name.
 func (n *Network) failNoRegion(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errDenied, fmt.Sprintf("no region of the peer has the key and %d bytes there", m.n)
@@ -179,7 +180,7 @@ func (n *Network) failStranger(m *message) {
 }
 
 // fail completes a message with an error. An operation without a token has no completion: if its
-// target has registered no such memory, Poll fails instead.
+// target has not registered the memory (errDenied), Poll fails instead.
 func (n *Network) fail(m *message, errno int32, reason string) {
 	e, p := m.from, m.pair
 	n.note(didFail, e, m.to, uint64(m.token), uint64(errno))

@@ -306,6 +306,7 @@ func (m *Machine) Request(h Handle, data []byte) {
 	case p.state == departed || p.state == lost:
 		m.refuse(h, handshake.Lost, &r, id)
 	case p.state == requesting && m.Me.PE < p.pe:
+		// Both sides have sent a request. That of the lower PE stands, and the other side yields.
 		m.refuse(h, handshake.Crossing, &r, id)
 	default:
 		m.drop(p)
