@@ -174,6 +174,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                     to->data = (uint32_t)e[i].data;
                     /* fabric.Completion.From reads the PE from len. */
                     to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
+                    /* Over this package's connections the upper half of the data is the writer. */
                     if (o->links != NULL && e[i].data >> 32 < o->npeers)
                         to->len = e[i].data >> 32;
                 } else {

@@ -238,6 +238,7 @@ func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) er
 	if len(p.order) == 0 {
 		return p.refuse(what, fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 	}
+	// By this number of the operation remote selects the peer's NIC for a local one.
 	round := p.state.Cursor / uint64(len(p.nics))
 	if large {
 		round = peer.largeOps / uint64(len(p.nics))

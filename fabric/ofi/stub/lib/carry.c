@@ -299,6 +299,7 @@ static void carry_message(struct ep *ep, struct op *op)
     /* The messages of efa go to buffers of the provider. */
     const unsigned takes = ep->domain->kind == KIND_EFA ? 0 : TAKES_RECEIVE | TAKES_ENTRY;
     int put = wire_put(op->peer->map, &r, bytes, n, takes);
+    /* A device of EFA loses a completion that its queue has no room for. */
     if (put == PUT_OVERRUN && ep->domain->kind == KIND_DIRECT) {
         atomic_fetch_add(&op->peer->map->w->cq_lost, 1);
         put = PUT_DONE;

@@ -89,6 +89,7 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t
         op->fence = (flags & FI_FENCE) != 0;
         op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
         op->ack = ep->domain->kind == KIND_EFA && flags & FI_DELIVERY_COMPLETE;
+        /* The target copies a long message from one address of this process (carry_message). */
         if (inject || (len > WIRE_INLINE && m->iov_count > 1))
             ret = op_copy(op);
         if (!op->inject)

@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Marks files of this layout: a library with another layout leaves them alone. */
+/* Marks files of this layout, by "nic-wire" in ASCII and the sizes of the structs: a library with
+ * another layout leaves them alone. */
 #define MAGIC (UINT64_C(0x6e69632d77697265) ^ sizeof(struct wire) << 8 ^ sizeof(struct record))
 #define PREFIX "libfabric-stub-"
 #define ID_BITS 40 /* the bits that every provider's address has room for */
