@@ -133,6 +133,8 @@ static double time_of(void (*op)(long), long calls)
  * takes its share of the budget. */
 static long agree(void (*op)(long))
 {
+    /* The time of 8 calls is a rough estimate. Each round makes a new one, from a quarter of the
+     * batch that the last estimate gave. */
     double each = time_of(op, 8) / 8;
     for (int round = 0; round < 3; round++) {
         double calls = budget / BATCHES / each;

@@ -38,7 +38,8 @@ static char *piece(char *area, int i)
 }
 
 /* A turn is 64 puts and the answer. One count of turns runs through all figures, so that no signal
- * has to be reset. notify is measured first, so the counter of notifications is PUTS times it. */
+ * has to be reset. notify is measured first, so the counter of notifications is PUTS times the
+ * count of turns. */
 static void put_notify(uint64_t turn)
 {
     (void)turn;

@@ -322,6 +322,7 @@ static void p2p(void)
             errors++;
         }
 
+        /* An iteration of op_rate_nbi, op_rate_put and op_inc_window has 512 operations. */
         row("put_nbi_rate", 8, 512e3 / timed(op_rate_nbi, 8), "Mop/s");
         row("put_nbi_rate", 64, 512e3 / timed(op_rate_nbi, 64), "Mop/s");
         row("put_blocking_rate", 8, 512e3 / timed(op_rate_put, 8), "Mop/s");

@@ -71,6 +71,7 @@ def row(line, names=FIGURES):
     values = dict(field.split("=", 1) for field in fields if "=" in field)
     if kind == "end":
         return {"metric": "errors", "size": 0, "value": float(values["wrong"]), "unit": "count"}
+    # Where two names have the same test and measure, the first one of names is the last one set.
     metrics = {FIGURES[name]: name for name in reversed(list(names))}
     key = (values.get("test"), values.get("measure"))
     if kind != "figure" or key not in metrics:

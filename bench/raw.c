@@ -196,7 +196,8 @@ static void op_window(long n, size_t size)
         drain();
     }
 }
-static uint64_t dice = 1;
+static uint64_t dice = 1; /* the last random number */
+/* The offset of a random word (xorshift). */
 static size_t random_word(void)
 {
     dice ^= dice << 13;

@@ -136,7 +136,7 @@ static void measure(uint64_t place, long *word, int target)
     qsort(sample, MANY, sizeof *sample, ascending);
     row("call_p_quiet", 8, sample[MANY / 2], "us");
 
-    usleep(200000);
+    usleep(200000); /* longer than the pauses before the pushes of ring_first: the proxy sleeps */
     double cpu = now(CLOCK_PROCESS_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
     sleep(1);
     cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;

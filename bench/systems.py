@@ -180,8 +180,8 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
-        # After the crash Open MPI leaves segments in the folder in which it makes them. The driver
-        # removes self.segments when it ends.
+        # After its crash in shmem_finalize Open MPI leaves segments in the folder in which it makes
+        # them. The driver removes self.segments when it ends.
         oshrun += ["--mca", "btl_vader_backing_directory", self.segments]
         if place == "node":
             # No ssh is needed, but oshrun looks for it.
@@ -221,7 +221,7 @@ def _server_and_client(pair, server, client, limit):
         start_new_session=True,
     )
     try:
-        time.sleep(0.5)
+        time.sleep(0.5)  # until the server listens
         status, out, err = run(pair.inside(0, client), limit)
     finally:
         if p.poll() is None:

@@ -261,7 +261,7 @@ static struct beside beside(void)
     if (f != NULL)
         fclose(f);
     for (int i = 0; shmemx_pcntr_find != NULL && i < COUNTERS; i++)
-        shmemx_pcntr_get(shmemx_pcntr_find(counters[i]), -1, &b.counts[i]);
+        shmemx_pcntr_get(shmemx_pcntr_find(counters[i]), -1, &b.counts[i]); /* -1: of all PEs */
     return b;
 }
 

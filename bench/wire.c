@@ -147,7 +147,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* Prints the median over the batches of the mean time of a round, times part. The first host
- * decides how many rounds a batch has, and sends the number to the second one. */
+ * decides how many rounds a batch has. It sends the second one this number and the time by which
+ * both end the search: that of a trial with at least a quarter of a batch's share of the budget. */
 static void measure(const char *metric, void (*round)(size_t), size_t size, double part)
 {
     double batch[BATCHES];
@@ -172,7 +173,7 @@ static void measure(const char *metric, void (*round)(size_t), size_t size, doub
 int main(int argc, char **argv)
 {
     const char *rank = getenv("SHMEM_LAUNCHER_PE");
-    size_t most = 64;
+    size_t most = 64; /* the size of in and out: room also for the numbers that measure sends */
     if (argc < 4 || rank == NULL) {
         fprintf(stderr, "usage: shmemrun -n 2 --hosts 2 --host-netns wire FOLDER MILLISECONDS "
                         "SIZE...\n");

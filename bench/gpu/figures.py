@@ -103,18 +103,21 @@ class Figure:
         return ", ".join(parts)
 
     def verdict(self, rows: Rows):
-        """(ours, NVSHMEM's, limit, met); met is None while a value is missing."""
+        """(ours, NVSHMEM's, limit, met).
+
+        met is False if one condition is not met, else None while a value is missing.
+        """
         ours = rows.median(system="libshmem", route=self.route, **self.want())
         peer = rows.median(system="nvshmem", route=self.route, **self.want())
         limit = self.limit(rows)
-        held = []
+        bounds = []
         if self.factor is not None:
-            held.append(limit * self.factor if limit is not None else None)
+            bounds.append(limit * self.factor if limit is not None else None)
         if self.plus:
-            held.append(limit + self.plus if limit is not None else None)
+            bounds.append(limit + self.plus if limit is not None else None)
         if self.bound is not None:
-            held.append(self.bound)
-        good = [_holds(ours, h, self.most) for h in held]
+            bounds.append(self.bound)
+        good = [_holds(ours, b, self.most) for b in bounds]
         if self.beat:
             good.append(_holds(ours, peer, self.most))
         met = False if False in good else None if None in good else True

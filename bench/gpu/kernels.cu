@@ -101,6 +101,8 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
             if (at == SHMEMI_NO_REPLY)
                 return;
             uint32_t turn = shmemi_reply_turn(&r, at);
+            /* dest and value are i. Consumers reply with dest, so the operation has no kind (0).
+             * width 3: 8 bytes; 1: a reply is wanted, in place at. */
             struct shmemi_words w = shmemi_pack_amo_wide(0, 0, i, 0, 3, i, 0, 1, at);
             shmemi_push(&r, &w, SHMEMI_SLOTS_AMO_WIDE);
             if (shmemi_reply_wait(&r, at, turn, &value) != 0)

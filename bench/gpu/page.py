@@ -222,7 +222,7 @@ def machine(sessions):
         facts.update(session)
     out = []
     for key, value in sorted(facts.items()):
-        if key != "part":
+        if key != "part":  # the section of the page to which a session belongs
             text = "; ".join(value) if isinstance(value, list) else value
             out.append(f"- {key.replace('_', ' ')}: {text}")
     return out

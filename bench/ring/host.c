@@ -73,6 +73,8 @@ static void ack_body(const struct task *t)
             if (at == SHMEMI_NO_REPLY)
                 return;
             uint32_t turn = shmemi_reply_turn(r, at);
+            /* dest and value are i. Consumers reply with dest, so the operation has no kind (0).
+             * width 3: 8 bytes; 1: a reply is wanted, in place at. */
             struct shmemi_words w = shmemi_pack_amo_wide(0, 0, i, 0, 3, i, 0, 1, at);
             shmemi_push(r, &w, SHMEMI_SLOTS_AMO_WIDE);
             if (shmemi_reply_wait(r, at, turn, &value) != 0)
@@ -80,6 +82,7 @@ static void ack_body(const struct task *t)
         } else {
             struct shmemi_words w = bench_words(BENCH_P, i, 0);
             uint64_t p = shmemi_push(r, &w, SHMEMI_SLOTS_P);
+            /* On the host, BENCH_ACK_BARE waits as BENCH_ACK_TAIL does. */
             if (t->kind == BENCH_ACK_QUIET
                     ? shmemi_ring_quiet(r, 1, 0, 0) != 0
                     : shmemi_wait_past(r, &shmemi_progress_of(r)->tail, p) != 0)

@@ -86,8 +86,8 @@ func (b *bench) rates() error {
 	return nil
 }
 
-// rate pushes about so many operations, whole bursts of each thread, and returns the rate in
-// millions a second.
+// rate pushes about as many operations as `about` says, in whole bursts of each thread, and returns
+// the rate in millions a second.
 func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, err error) {
 	threads := j.shape.blocks * j.shape.threads
 	each := (uint64(about)/uint64(threads) + burstOps) / burstOps * burstOps
@@ -143,8 +143,8 @@ func (b *bench) acks() error {
 	return nil
 }
 
-// ack returns how long one thread waits for the acknowledgement of each operation, in us. ops is
-// how many operations of the ring that takes: 2 with a quiet.
+// ack returns how long one thread waits for the acknowledgement of each push, in us. ops is the
+// number of operations in the ring for each push: 2 with a quiet.
 func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	count := int(min(50_000, b.ops))
 	s, err := b.place.make(1, b.slots, 1)
@@ -164,6 +164,7 @@ func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	if err := b.execute(who, s, a, func() error { return b.place.producer.ack(kind, count, s.target, uint64(m.Device)) }); err != nil {
 		return nil, err
 	}
+	// Behind the samples, in ticks, are the ticks and the nanoseconds of all together.
 	all := words(m, count+2)
 	tick := float64(all[count+1]) / float64(all[count]) / 1e3
 	for _, ticks := range all[count/100 : count] { // the first ones find cold caches
