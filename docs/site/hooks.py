@@ -89,9 +89,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Ranks a page in the search, and takes the backslash from bars in the code of tables.
+    """Ranks a page in the search, and changes its tables for the site.
 
-    Tables of figures stay out of the search, and pages about the inside come last.
+    Tables of figures stay out of the search, and pages about the inside come last. In the list of
+    functions each name becomes a link. Bars in the code of tables lose their backslash.
     """
     if page.file.src_uri.startswith("bench/results/"):
         page.meta["search"] = {"exclude": True}

@@ -28,7 +28,7 @@ def plain(text: str) -> str:
 
 
 def marked(text: str) -> str:
-    """The same in Markdown: bold words are code, and italic ones emphasised."""
+    """Text of a manual page in Markdown: bold words are code, and italic ones emphasised."""
     out, font = [], ""
     for part in re.split(r"(\\f[BIRP])", text):
         if re.fullmatch(r"\\f[BIRP]", part):
