@@ -29,8 +29,8 @@ static shmem_ctx_t *queue; /* [local], by the number of the expert on its PE */
 /* Symmetric, in slots of WORDS words: tokens by number, received messages and their results by
  * [local][PE][capacity], received results by [token][TOP]. */
 static uint32_t *out, *in, *made, *back;
-/* [local][PE] -1 - messages, so that 0 means that they are not announced; [expert] 1: its results
- * have arrived. */
+/* arrived: [local][PE], -1 - the number of messages, so that 0 means that it is not announced yet.
+ * ready: [expert], 1 when its results have arrived. */
 static int *arrived, *ready;
 /* By [token][TOP]: the experts, and the slots there. By expert: the messages of this PE. */
 static int expert[TOKENS * TOP], place[TOKENS * TOP], count[MAX_EXPERTS];

@@ -15,21 +15,21 @@
 /* The data of one PE's kernels in one round. Expert e is number e % local of PE e / local. */
 struct moe {
     int me, n, experts, local;
-    int tokens, top;      /* of each PE, and the number of experts that each goes to */
-    int words;            /* of a message: the token's number, its PE's, and the contents */
-    int capacity;         /* messages that one PE may have for one expert */
-    uint32_t round;       /* changes the tokens and their experts from round to round */
-    const int *expert;    /* [token][top] */
-    const int *place;     /* [token][top] index among this PE's messages for the expert */
-    const int *count;     /* [expert] messages of this PE in the round */
-    int *sent;            /* [expert] messages of this PE that are put so far */
-    unsigned *result;     /* [0] received messages, [1] results, [2] errors */
-    uint32_t *out;        /* [token] messages; from here on symmetric */
-    uint32_t *in;         /* [local][PE][capacity] received messages */
-    uint32_t *made;       /* the same: their results */
-    uint32_t *back;       /* [token][top] received results */
-    int *arrived, *ready; /* [local][PE] -1 - messages, so that 0 means that they are not announced;
-                             [expert] 1: its results are there */
+    int tokens, top;   /* of each PE, and the number of experts that each goes to */
+    int words;         /* of a message: the token's number, its PE's, and the contents */
+    int capacity;      /* messages that one PE may have for one expert */
+    uint32_t round;    /* changes the tokens and their experts from round to round */
+    const int *expert; /* [token][top] */
+    const int *place;  /* [token][top] index among this PE's messages for the expert */
+    const int *count;  /* [expert] messages of this PE in the round */
+    int *sent;         /* [expert] messages of this PE that are put so far */
+    unsigned *result;  /* [0] received messages, [1] results, [2] errors */
+    uint32_t *out;     /* [token] messages; from here on symmetric */
+    uint32_t *in;      /* [local][PE][capacity] received messages */
+    uint32_t *made;    /* the same: their results */
+    uint32_t *back;    /* [token][top] received results */
+    int *arrived;      /* [local][PE] -1 - the number of messages; 0: not announced yet */
+    int *ready;        /* [expert] 1: its results are there */
 };
 
 static __host__ __device__ __forceinline__ uint32_t moe_mix(uint32_t a, uint32_t b)
@@ -144,6 +144,7 @@ static __device__ void moe_dispatch(const struct moe &m)
 {
     int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
     int warp = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    /* Each expert of a PE has a queue of its own to that PE, number e % m.local. */
     if (ibgda_get_state()->num_rc_per_pe * ibgda_get_state()->num_devices_initialized <
         (uint32_t)m.local) {
         if (lane == 0)
@@ -210,7 +211,8 @@ static __device__ void moe_combine(const struct moe &m)
 }
 
 /* Ends a round, by one block: completes all queues, and then writes the round's number to each PE,
- * which checks that the numbers of all PEs have come. acks: symmetric, a word for each PE. */
+ * which checks that the numbers of all PEs have come. acks: symmetric, a word for each PE.
+ * team: made by the host, and synchronised at the end. */
 static __device__ void moe_settle(const struct moe &m, int *acks, nvshmem_team_t team)
 {
     for (int i = threadIdx.x; i < m.local * m.n; i += blockDim.x)

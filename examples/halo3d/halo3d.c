@@ -29,7 +29,7 @@ enum { MAX_THREADS = 64 };
 static int me, n;
 static struct block block;
 static unsigned long steps, threads;
-static double *plates[2]; /* symmetric: one to read, one to write, in turn */
+static double *arrays[2]; /* symmetric: one to read, one to write, in turn */
 static uint64_t *shares;  /* symmetric: 2 for each axis, the number that have arrived */
 static pthread_barrier_t together;
 
@@ -56,34 +56,34 @@ static void layers(int axis, int up, size_t *from, size_t *to)
 }
 
 /* Puts the part of a face that lies in the rows from begin up to end. */
-static void put_face(shmem_ctx_t ctx, double *plate, int axis, int up, size_t begin, size_t end)
+static void put_face(shmem_ctx_t ctx, double *array, int axis, int up, size_t begin, size_t end)
 {
     int pe = neighbour(&block, axis, up);
     size_t from, to, rows = end - begin, row = block.pitch[Y];
     layers(axis, up, &from, &to);
     if (axis == Z) /* adjacent rows are one piece, together with the border points between them */
-        shmem_ctx_double_put_nbi(ctx, plate + point(&block, 0, begin, to),
-                                 plate + point(&block, 0, begin, from), rows * row, pe);
+        shmem_ctx_double_put_nbi(ctx, array + point(&block, 0, begin, to),
+                                 array + point(&block, 0, begin, from), rows * row, pe);
     /* A row of each layer, by the thread whose rows include it. */
     if (axis == Y && (up ? end == block.size[Y] + 1 : begin == 1))
         for (size_t z = 1; z <= block.size[Z]; z++)
-            shmem_ctx_double_put_nbi(ctx, plate + point(&block, 1, to, z),
-                                     plate + point(&block, 1, from, z), block.size[X], pe);
+            shmem_ctx_double_put_nbi(ctx, array + point(&block, 1, to, z),
+                                     array + point(&block, 1, from, z), block.size[X], pe);
     if (axis == X) /* a column of each layer */
         for (size_t z = 1; z <= block.size[Z]; z++)
-            shmem_ctx_double_iput(ctx, plate + point(&block, to, begin, z),
-                                  plate + point(&block, from, begin, z), (ptrdiff_t)row,
+            shmem_ctx_double_iput(ctx, array + point(&block, to, begin, z),
+                                  array + point(&block, from, begin, z), (ptrdiff_t)row,
                                   (ptrdiff_t)row, rows, pe);
 }
 
 /* Puts this thread's share of all faces, announces it, and waits until all threads of the
  * neighbours have put theirs. number counts steps from 1. Side 2 * axis + up of a block
  * touches side 2 * axis + 1 - up of its neighbour. */
-static void exchange(shmem_ctx_t ctx, double *plate, size_t begin, size_t end, uint64_t number)
+static void exchange(shmem_ctx_t ctx, double *array, size_t begin, size_t end, uint64_t number)
 {
     for (int side = 0; side < 2 * AXES; side++)
         if (neighbour(&block, side / 2, side % 2) >= 0)
-            put_face(ctx, plate, side / 2, side % 2, begin, end);
+            put_face(ctx, array, side / 2, side % 2, begin, end);
     shmem_ctx_fence(ctx);
     for (int side = 0; side < 2 * AXES; side++)
         if (neighbour(&block, side / 2, side % 2) >= 0)
@@ -104,7 +104,7 @@ static void *work(void *arg)
     if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0)
         ctx = SHMEM_CTX_DEFAULT;
     for (unsigned long i = 0; i < steps; i++) {
-        double *from = plates[i % 2], *to = plates[(i + 1) % 2];
+        double *from = arrays[i % 2], *to = arrays[(i + 1) % 2];
         exchange(ctx, from, begin, end, i + 1);
         step(&block, to, from, begin, end);
         shmem_ctx_quiet(ctx); /* the next step writes to the arrays that were put */
@@ -142,7 +142,7 @@ static void verify(const size_t *box)
 {
     struct block all = block_of(box, 1, 0);
     double *want = whole(box), *row = malloc(box[X] * sizeof *row);
-    const double *result = plates[steps % 2];
+    const double *result = arrays[steps % 2];
     if (row == NULL)
         fail("allocate memory: there is no more", "take a smaller box");
     for (int pe = 0; pe < n; pe++) {
@@ -201,14 +201,14 @@ int main(int argc, char **argv)
     if (threads > MAX_THREADS)
         fail("start the threads: there may be 64", "use fewer");
     for (int i = 0; i < 2; i++)
-        plates[i] = shmem_calloc(block_points(&block), sizeof *plates[i]);
+        arrays[i] = shmem_calloc(block_points(&block), sizeof *arrays[i]);
     shares = shmem_calloc(2 * AXES, sizeof *shares);
-    if (plates[0] == NULL || plates[1] == NULL || shares == NULL)
+    if (arrays[0] == NULL || arrays[1] == NULL || shares == NULL)
         fail("allocate the box: the heap is full", "raise SHMEM_SYMMETRIC_SIZE");
     for (size_t z = 0; z < block.size[Z]; z++)
         for (size_t y = 0; y < block.size[Y]; y++)
             for (size_t x = 0; x < block.size[X]; x++)
-                plates[0][point(&block, x + 1, y + 1, z + 1)] =
+                arrays[0][point(&block, x + 1, y + 1, z + 1)] =
                     initial(box, block.first[X] + x, block.first[Y] + y, block.first[Z] + z);
 
     shmem_barrier_all();

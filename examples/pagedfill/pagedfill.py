@@ -200,14 +200,15 @@ class Server:
         except Refused as e:
             self.refuse(m.pe, context, str(e))
             return
-        if self.in_order != (head[7] & FLAG_LAST_WORD != 0):
+        repeats, flags = head[6:]
+        if self.in_order != (flags & FLAG_LAST_WORD != 0):
             self.quiet(0)
             self.quiet(1)
             self.in_order = not self.in_order
-        for left in reversed(range(head[6])):
+        for left in reversed(range(repeats)):
             if not self.write(pages, m.pe, head, left == 0):
                 return
-        self.reply(m.pe, ANSWER.pack(0, context, len(pages) * head[6], b""))
+        self.reply(m.pe, ANSWER.pack(0, context, len(pages) * repeats, b""))
 
     def checked(self, head: tuple[int, ...], nbytes: int, pe: int) -> Pages:
         """The pages that a request lists, after a check of all that it says."""
@@ -287,7 +288,7 @@ class Server:
 
     def refuse(self, pe: int, context: int, cause: str) -> None:
         say(f"refuse a request of PE {pe}: {cause}")
-        self.reply(pe, ANSWER.pack(1, context, 0, cause.encode()[:227]))
+        self.reply(pe, ANSWER.pack(1, context, 0, cause.encode()[:227]))  # a zero follows
 
     def reply(self, pe: int, answer: bytes) -> None:
         """Sends an answer, or drops it: a client that receives none must not block the server."""
