@@ -188,7 +188,7 @@ def measure(argv):
     env["LD_LIBRARY_PATH"] = os.path.join(os.getcwd(), "build", "lib")
     status, out, err = systems.run(argv, LIMIT, env)
     found = {r["metric"]: r["value"] for r in systems.rows(out)}
-    if "barrier_all_behind" not in found:
+    if "barrier_all_behind" not in found:  # the last figure of a run
         print(f"bench: {' '.join(argv)} failed with {status}: {err.strip()}", file=sys.stderr)
         return None
     return found

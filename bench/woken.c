@@ -119,8 +119,8 @@ static int connect_bare(int me, uint64_t *port)
     return connection;
 }
 
-/* Measures the CPU time of puts by a TCP connection, without the library. Returns on PE 1 the CPU
- * time in us for each put; below 0, as on PE 0: it was not measured. */
+/* Measures the CPU time of writes into a TCP connection, without the library. Returns on PE 1 the
+ * CPU time in us for each write; below 0, as on PE 0: it was not measured. */
 static double bare(int me, long puts, uint64_t *port)
 {
     struct bare b = {connect_bare(me, port), 0};

@@ -150,6 +150,10 @@ class Wheel:
         return lines
 
     def functions(self, exports, text):
+        """The lines of functions: those that headers declare, and the library or a header defines.
+
+        Left out are names whose address or type does not compile.
+        """
         declared = {n for n in re.findall(r"\b(nvshmem[xi]?_\w+)\s*\(", text)}
         defined = set(re.findall(r"\b(nvshmemx?_\w+)\s*\([^;{}()]*\)\s*\{", text))
         names = sorted(
@@ -165,6 +169,7 @@ class Wheel:
         ]
 
     def constants(self, text):
+        """The lines of enumerators and macros that are integers, with their values."""
         macros, _ = self.compiler(INCLUDES, "-E", "-dM")
         kinds = {}
         for body in re.findall(r"\benum\b[^;{]*\{([^}]*)\}", text):
@@ -178,6 +183,7 @@ class Wheel:
             "static_assert(std::is_integral<decltype({0})>::value || "
             'std::is_enum<decltype({0})>::value, "");'
         )
+        # The length of an array has to be a constant expression, so other macros do not compile.
         names = self.usable(
             sorted(kinds),
             lambda n: number.format(f"({n})") + f"(void)sizeof(char[1+0*(long long)({n})]);",
@@ -191,6 +197,7 @@ class Wheel:
         return lines
 
     def structs(self, text):
+        """The lines of STRUCTS: their sizes, and the offsets of their fields."""
         body = ""
         for name in STRUCTS:
             found = re.search(r"\{([^{}]*)\}\s*" + name + r"\s*;", text)

@@ -73,6 +73,7 @@ int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
 {
     struct bench_null *n = provider;
     const struct shmemi_header *h = message;
+    /* null_send replies: to a flush, which is no operation, and to operations that fetch. */
     if (h->kind == SHMEMI_MESSAGE_FLUSH)
         return null_send(&n->null, pe, message);
     if (h->fetch && null_send(&n->null, pe, message) != 0)

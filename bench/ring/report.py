@@ -284,6 +284,7 @@ def plots(rows):
             "ring-rates.svg",
             plot.bars("Operations consumed", groups, [NAMES[w] for w in consumers], "M/s"),
         )
+    # One plot, of the first producer that has rows: in this order a GPU comes before hosts.
     for (producer,) in sorted(rows.keys(["producer"], metric="paced")):
         series = {}
         for field, name in (("p99", "p99"), ("p999", "p99.9")):

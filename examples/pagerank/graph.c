@@ -67,7 +67,7 @@ static void add_edge(struct builder *b, int file, unsigned long offset)
 static void add_node(struct builder *b, unsigned long offset, const char *word)
 {
     struct graph *g = b->g;
-    if (g->nodes + 1 >= b->node_room) {
+    if (g->nodes + 1 >= b->node_room) { /* first needs one more element than there are nodes */
         b->node_room = 2 * b->node_room + 1024;
         g->first = larger(g->first, b->node_room, sizeof *g->first);
         g->word = larger(g->word, b->node_room, sizeof *g->word);
