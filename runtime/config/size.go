@@ -50,7 +50,8 @@ func ParseSize(text string) (uint64, error) {
 // maxDigits bounds the work that a value can cause: 2^64 has 20 digits.
 const maxDigits = 64
 
-// checkDecimal returns an error unless s has only digits, with at most one decimal point.
+// checkDecimal returns an error unless s has only digits, not more than maxDigits of them,
+// with at most one decimal point.
 func checkDecimal(s string) error {
 	if len(s) > maxDigits {
 		return errors.New("it has more than " + strconv.Itoa(maxDigits) + " digits")

@@ -14,6 +14,7 @@ func (s *System) gpus(*config.Config) []Finding {
 	count := 0
 	for _, pci := range s.names("sys/bus/pci/devices/*") {
 		dir := path.Join("sys/bus/pci/devices", pci)
+		// The classes are those of VGA and of 3D controllers.
 		if class := s.hex(dir, "class") >> 8; s.hex(dir, "vendor") == nvidia && (class == 0x300 || class == 0x302) {
 			count++
 		}

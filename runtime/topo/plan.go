@@ -281,7 +281,7 @@ func (m *Machine) Candidates() []NIC {
 	}
 	var nics []NIC
 	for _, d := range devices {
-		if d.Speed >= fastest*0.99 {
+		if d.Speed >= fastest*0.99 { // a difference of less than 1% does not count
 			nics = append(nics, NIC{d.Name(), d.PCI})
 		}
 	}

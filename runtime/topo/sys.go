@@ -109,7 +109,7 @@ func (s sysfs) packages(m *Machine) {
 	}
 }
 
-// noNIC are PCI classes that no NIC has, and most devices of a large host: storage, memory,
+// noNIC are PCI classes that most devices of a large host have, and no NIC: storage, memory,
 // bridges, parts of the system, instruments. device does not search the folders of such devices.
 // Serial buses (0x0c) are not among them, because older InfiniBand NICs have that class.
 var noNIC = []uint64{0x01, 0x05, 0x06, 0x08, 0x13}
@@ -186,8 +186,8 @@ func (s sysfs) functions(pci string) []function {
 	return slices.DeleteFunc(found[:], func(f function) bool { return f.kind == 0 })
 }
 
-// bridges returns the PCI bridges between the root complex and a device, from the path to which its
-// link in /sys leads.
+// bridges returns the PCI bridges on the way to a device, the root complex (pci0000:00) first. path
+// is the folder in /sys to which the device's link leads.
 func bridges(path string) []string {
 	var list []string
 	parts := strings.Split(filepath.Dir(path), "/")

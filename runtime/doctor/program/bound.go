@@ -2,7 +2,6 @@ package program
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func (m Machine) checkBinding(name, dir string, f *elf.File) doctor.Finding {
 	if len(runpath) > 0 {
 		rpath = nil // the loader ignores DT_RPATH if there is a DT_RUNPATH
 	}
-	if dir == "" && len(rpath) > 0 {
+	if dir == "" && len(rpath) > 0 { // of a member of a wheel: what $ORIGIN stands for is not known
 		return doctor.Lack(name, first, "binds to %s in %s, its run path, before LD_LIBRARY_PATH", soname, strings.Join(rpath, ":"))
 	}
 	for _, file := range filepath.SplitList(strings.ReplaceAll(m.Preload, " ", ":")) {
@@ -79,11 +78,8 @@ func folders(f *elf.File, tag elf.DynTag, dir string) (all []string) {
 	return all
 }
 
-// sonameOf returns the soname of a shared library; empty if there is no such file.
+// sonameOf returns the soname of a shared library; empty if the file cannot be read or has none.
 func sonameOf(file string) string {
-	if _, err := os.Stat(file); err != nil {
-		return ""
-	}
 	f, err := elf.Open(file)
 	if err != nil {
 		return ""

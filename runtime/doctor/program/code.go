@@ -40,6 +40,7 @@ func codeOf(f *elf.File) code {
 			c.version = versionOf(f, s)
 		case s.Name == "nvshmemi_ibgda_device_state_d":
 			c.ibgda = true
+		// A symbol of NVSHMEM has shmemi_ only within nvshmemi_.
 		case strings.Contains(strings.ReplaceAll(s.Name, "nvshmemi_", ""), "shmemi_"):
 			c.own = true
 		}
@@ -137,6 +138,7 @@ func (m Machine) examineBitcode(name string, r io.ReaderAt, n int64) (report, er
 		return report{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	has := func(text string) bool { return bytes.Contains(b, []byte(text)) }
+	// shmemi_here is the variable in which kernels that use this project's headers find the job.
 	return code{bitcode: has("nvshmemi_device_state_d"), own: has("shmemi_here")}.report(name), nil
 }
 

@@ -30,7 +30,7 @@ enum {
     SHMEMI_CUDA_NO_COMPILER = 221,
     SHMEMI_CUDA_NEWER_PTX = 222,
     SHMEMI_CUDA_NOT_READY = 600,
-    SHMEMI_CUDA_ILLEGAL_ADDRESS = 700, /* from here to LAUNCH_FAILED a kernel failed */
+    SHMEMI_CUDA_ILLEGAL_ADDRESS = 700, /* a kernel failed; so, too, ASSERT, and 714 to 719 */
     SHMEMI_CUDA_CONTEXT_IS_DESTROYED = 709,
     SHMEMI_CUDA_ASSERT = 710,
     SHMEMI_CUDA_HARDWARE_STACK = 714,
@@ -430,7 +430,8 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct sh
     return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
 }
 
-/* Makes a stream store n words, one after the other, with one call of the driver. */
+/* Makes a stream store n words, at most SHMEMI_CUDA_STORES, one after the other, with one call of
+ * the driver. */
 static inline struct shmemi_cuda_outcome
 shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stream,
                       const struct shmemi_cuda_store *stores, unsigned n)

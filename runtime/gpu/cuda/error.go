@@ -60,6 +60,7 @@ func (e *CallError) remedy() string {
 	case C.SHMEMI_CUDA_DRIVER_MISMATCH:
 		return "load the kernel modules of the version of libcuda.so.1, for example by a restart of the machine"
 	}
+	// From HARDWARE_STACK to LAUNCH_FAILED all codes are faults of a kernel.
 	if e.Code >= C.SHMEMI_CUDA_HARDWARE_STACK && e.Code < C.SHMEMI_CUDA_LAUNCH_FAILED {
 		return kernelFailed
 	}

@@ -292,7 +292,8 @@ func (v *Device) After(s gpu.Stream, e gpu.Event) error {
 // which flushes before it acts on a message, must reach the end of shmem_finalize.
 func (v *Device) FlushWrites(all bool) error {
 	const op = "flush a NIC's writes to"
-	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&1 == 0 {
+	const byCall = 1 // the bit of gpu.Facts.FlushWrites that says that the driver can flush by a call
+	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&byCall == 0 {
 		return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the driver, of CUDA %s, has no call for it", v.driver.Version)}
 	}
 	to := C.int(C.SHMEMI_CUDA_FLUSH_TO_OWNER)

@@ -70,6 +70,9 @@ const (
 	orderedForAll   = 200
 )
 
+// flushByCall is the bit of gpu.Facts.FlushWrites that says that the driver can flush by a call.
+const flushByCall = 1
+
 // Flush returns the function to call before anything uses bytes that a NIC has written, or nil if
 // the GPU makes a NIC's writes visible in order to all readers of the memory (All).
 func (a *Access) Flush() func() error {
@@ -98,7 +101,7 @@ func (a *Access) Allows(path Path, c fabric.Caps) error {
 		return &shmerr.Error{Op: "register", Object: "memory of " + a.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
 	}
 	switch {
-	case a.Flush() != nil && f.FlushWrites&1 == 0:
+	case a.Flush() != nil && f.FlushWrites&flushByCall == 0:
 		return no("a NIC's writes there are not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
 	case path == DMABuf && !f.DMABuf:
 		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)

@@ -232,7 +232,7 @@ func (d *Driver) Change(s gpu.Stream, o gpu.Atomic) error {
 	return d.put("Change", s, func() { *d.word(o.At) += o.Operand })
 }
 
-// MayChange fails the test if a stream of this driver cannot apply such an operation without a
+// MayChange fails the test if a stream of this driver cannot apply the operation o without a
 // kernel.
 func (d *Driver) MayChange(o gpu.Atomic) {
 	if !d.Can.StreamChange || fabric.Op(o.Op) != fabric.OpAdd || o.Width != 8 || o.Claim != 0 {

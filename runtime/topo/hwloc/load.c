@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Constants of hwloc that the oldest headers lack with which this is built. BLACKLIST (2.1) leaves
- * out a component. LESS (2.8) leaves out distances between NUMA nodes, attributes of memory and
- * kinds of processors, for each of which hwloc reads files of every processor. */
+/* Constants of hwloc that are not in the oldest headers with which this is built. BLACKLIST (2.1)
+ * leaves out a component. LESS (2.8) leaves out distances between NUMA nodes, attributes of memory
+ * and kinds of processors, for each of which hwloc reads files of every processor. */
 #define BLACKLIST (1UL << 0)
 #define LESS ((1UL << 7) | (1UL << 8) | (1UL << 9))
 #define WITH_LESS 0x20800 /* 2.8.0, the first with LESS, in the form of hwloc_get_api_version */
