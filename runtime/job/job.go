@@ -38,9 +38,9 @@ type Options struct {
 	Kernels bool         // the program has kernels that use the library
 	Statics meet.Statics // the program's, as the front has found them
 	Given   place.Given  // the arguments of shmemx_init_attr
-	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
-	// variables are settings, too, the program has kernels of its own, and its heap grows to the
-	// size of the GPU's memory.
+	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. If so,
+	// NVSHMEM's variables are settings, too, the program has kernels of its own, and its heap grows
+	// to the size of the GPU's memory.
 	Nvshmem bool
 	Ranges  Ranges // shows ranges to a profiler
 	// Activity returns the activity of a PE of this node, as the end of a sentence whose subject is

@@ -212,7 +212,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 			}
 			fdpass.CloseAll(replies[i].files)
 		}
-		switch {
+		switch { // agree gets the error, and the part of it that the other PEs do not know yet
 		case known:
 			return s.links.agree(err, nil)
 		case left == 0:

@@ -156,6 +156,7 @@ func (l *Listener) welcome() error {
 	}
 	x := unproven{fd: fd, nonce: secret.NewNonce()}
 	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
+	// The deadline is now, so that a process that reads nothing delays no other.
 	if err := (&Conn{fd: fd}).Send(challenge, nil, time.Now()); err != nil {
 		return g.reject(fd, err)
 	}
@@ -172,7 +173,7 @@ func (l *Listener) welcome() error {
 // listener's own proof and returns the connection; otherwise it rejects the process.
 func (g *guard) checkProof(x *unproven, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
-	reply, files, err := c.Receive(time.Now())
+	reply, files, err := c.Receive(time.Now()) // does not wait: accept has seen that something came
 	CloseAll(files)
 	if err == nil && (len(reply) != nonceBytes+8+proofBytes || len(files) > 0) {
 		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(reply), len(files))

@@ -8,9 +8,8 @@
 // the last process that maps it.
 //
 // Mapping reserves only address space. A page takes memory when it is first touched. Commit checks
-// beforehand whether there is enough: then an allocation fails, and the kernel does not kill the
-// process later.
-// Package heap decides which bytes are in use.
+// beforehand whether there is enough memory: if not, the allocation fails, and the kernel does not
+// kill the process later. Package heap decides which bytes are in use.
 //
 // Nothing here is safe for concurrent use, and no function starts a thread.
 package hostmem

@@ -100,12 +100,13 @@ func teamContributions(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 func (l *Layout) KnownLosses() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
 
 // agreeSize returns the size of the memory in which n PEs of a team agree, for example on the slot
-// of a new team (capi/front/agree.c): a word for each PE, and two records, each with a stamp and
-// two sets of flags, one for slots of teams and one for PEs.
+// of a new team (capi/front/agree.c): a word for each PE, and two records, used alternately. A
+// record has a stamp, the PE's contribution and the result that it has accepted. Each of these two
+// is a struct shmemi_common: a word of flags, a bit for each slot of a team, and a bit for each PE.
 func agreeSize(n int) uint64 {
-	const flags, slots = 8, 1024 / 8 // bytes: a word of flags, and a bit for each slot of a team
-	set := flags + slots + RoundUp(uint64(n), 64)/8
-	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*set, cacheLine)
+	const flags, slots = 8, 1024 / 8 // bytes: of the word of flags, and of the bits for slots of teams
+	common := flags + slots + RoundUp(uint64(n), 64)/8
+	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*common, cacheLine)
 }
 
 // inboxSize returns the size of the words that count the messages of a team of n PEs, and of the

@@ -284,8 +284,8 @@ func (g *GPU) Clear(at unsafe.Pointer, n uint64) error {
 }
 
 // Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
-// store and a load need no kernel: they complete even while kernels of the program fill the GPU and
-// wait for them.
+// load needs no kernel, nor does a store if streams can store words (StreamOps): they complete even
+// while kernels of the program fill the GPU and wait for them.
 func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
 	a := gpu.Address(uintptr(at))
 	switch {

@@ -117,8 +117,8 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
 		table[pe].Tile = uint32(p.Network.Tile(libshmem.PE(pe)))
-		// The addresses in the image spare a kernel the table, and the checks. With full checks they
-		// stay 0.
+		// If the image has the address of a PE, a kernel uses it without a look at the table and
+		// without checks. With full checks these addresses stay 0, so that each call is checked.
 		if pe < len(first) && p.Settings.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}

@@ -182,7 +182,8 @@ func (p *Producers) ExitWords() gpu.Address {
 	return p.kernels.exitAt
 }
 
-// ringsOfKernels returns how many rings kernels need.
+// ringsOfKernels returns how many rings kernels need: at least one for each engine, or none if
+// there is no network or kernels reach all heaps by loads and stores.
 func (p *Producers) ringsOfKernels() int {
 	if len(p.engines()) == 0 || p.Heaps.ByRing() == 0 {
 		return 0

@@ -172,7 +172,8 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	if w := e.WriteWindow(); w > 0 {
 		return fmt.Sprintf("each of %d PEs may have %d numbered writes in flight to each other PE: that is the room at PE %d", npes, w, least)
 	}
-	if c := e.Caps(); c.SendAfterWrite || c.Data < 4 {
+	const number = 4 // bytes of the immediate data in which a write carries its number
+	if c := e.Caps(); c.SendAfterWrite || c.Data < number {
 		return "writes need no numbers, or cannot have any"
 	}
 	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one write of each of %d PEs", least, npes)

@@ -80,8 +80,8 @@ func (s *Settings) Allows(nic string) bool {
 }
 
 // Request returns the request to the topology for a plan that shares the NICs that libfabric offers
-// among the PEs pes. NIC i of the request is nics[order[i]]. Each PE uses all NICs (Together) if the
-// user has listed NICs of a provider over IP.
+// among the PEs pes. NIC i of the request is nics[order[i]]. Over IP, where a PE otherwise uses one
+// interface, each PE uses all NICs (Together) if the user has listed them.
 func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (r topo.Request, order []int) {
 	named := s.Named()
 	r = topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}

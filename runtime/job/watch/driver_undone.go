@@ -10,8 +10,8 @@ import (
 )
 
 // undone reports work that the GPU driver has accepted from a proxy and does not carry out. No call
-// is blocked then: the proxy serves all other operations, and only the operations that need these
-// bytes wait (docs/guides/gpu-network.md).
+// is blocked then: only the operations that this work is part of wait, and the proxy serves all
+// others (docs/guides/gpu-network.md).
 type undone struct {
 	of     []undoneBy     // one for each proxy
 	under  []undoneWork   // the work that was pending at the last check

@@ -142,7 +142,7 @@ func (w *Watch) wake() {
 	if w.kick > 0 {
 		var one [8]byte
 		binary.NativeEndian.PutUint64(one[:], 1)
-		_, _ = unix.Write(w.kick, one[:]) // an error means that it is full, so the thread is awake
+		_, _ = unix.Write(w.kick, one[:]) // an error: the eventfd is full, so the thread is awake
 	}
 }
 
@@ -185,7 +185,7 @@ func (w *Watch) openProcesses() {
 		switch {
 		case err != nil:
 			w.Log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
-		case fd < 0:
+		case fd < 0: // the process has ended
 			w.suspects(pe, w.describeEnd(pe))
 		default:
 			w.open[fd] = pe
