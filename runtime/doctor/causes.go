@@ -152,6 +152,7 @@ func (p *pairs) path(from int, t *probe) {
 		}
 		p.add(kind("MTU black hole", oneMTU), "%s: a connection is made, a large transfer stands still; %s, and the MTU of %s is %d", where, size, a.Interface, a.MTU)
 	}
+	// The connection was made in spite of this, so the verdict is a lack on every interface.
 	if t.Refused == "" && arrived && (asymmetric || in.Interface != "" && in.Interface != a.Interface) {
 		c := cause{Lacks, "asymmetric routes", sameRoutes}
 		p.add(c, "%s, which is of %s: packets arrive on %s, answers leave by %s", where, a.Interface, in.Interface, in.Back)

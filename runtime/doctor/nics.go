@@ -65,6 +65,7 @@ func (s *System) driverless() []Finding {
 		case vendor == amazon && device>>4 == 0xefa && !has("infiniband"):
 			all = append(all, Bad("NIC "+pci, "modprobe efa, or run Amazon's EFA installer; in a container, start it with the devices of the host",
 				"an EFA that no driver serves"))
+		// Class 2 has the network controllers.
 		case vendor == mellanox && class == 2 && !has("infiniband") && !has("net"):
 			all = append(all, Bad("NIC "+pci, "modprobe mlx5_ib, or install the package rdma-core", "a ConnectX that no driver serves"))
 		}

@@ -61,6 +61,8 @@ func (j *Job) nics() *network.Registry {
 	if j.heap != config.HeapDevice || !j.Settings.GPUNet.Reaches() {
 		return nil
 	}
+	// The GPUs of the other PEs load from this heap (All) if their heaps are in GPU memory, too, and
+	// SHMEM_DISABLE_P2P does not forbid that.
 	gpuHeaps := 0 // of the node, this PE's included
 	for _, pe := range j.Nodes.Peers(j.Me) {
 		if j.Heaps.Kinds[pe] == config.HeapDevice {

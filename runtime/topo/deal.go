@@ -71,8 +71,8 @@ func (p *Processors) coresEach(count []int) int {
 	return least
 }
 
-// hyperthreads returns one processor for each of n PEs. A core gets a second PE, on another of its
-// hardware threads, when every core has one.
+// hyperthreads returns one processor for each of n PEs, at most as many as c has processors. A core
+// gets a second PE, on another of its hardware threads, when every core has one.
 func (c Cores) hyperthreads(n int) []Set {
 	count := make([]int, len(c))
 	for left := n; left > 0; {

@@ -104,6 +104,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	if len(p.engines()) == 0 {
 		count = 0 // every PE is reached directly
 	}
+	// Each engine serves one ring at least.
 	h, err := queue.NewHost(max(count, len(p.engines())), p.Settings.RingSize, p.NPEs)
 	if err != nil {
 		return nil, err

@@ -312,7 +312,7 @@ func (nw *Network) exchangeEndpoints() ([][]meet.EndpointInfo, error) {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
 		}
-		if i == 0 && nw.Nodes.Leader(nw.Me) == nw.Me {
+		if i == 0 && nw.Nodes.Leader(nw.Me) == nw.Me { // messages name a host by its first PE's entry
 			c.Host = nw.hostName()
 		}
 		mine = append(mine, c)

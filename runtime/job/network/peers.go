@@ -172,6 +172,7 @@ func (nw *Network) Text() string {
 }
 
 // GPUPath returns how the network reaches this PE's GPU memory; "" if its heap is in main memory.
+// Staged bytes pass through pinned main memory (runtime/proxy/gpustage).
 func (nw *Network) GPUPath() string {
 	switch {
 	case !nw.inGPU():

@@ -2,8 +2,9 @@ package network
 
 // A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path, registers
 // each part of the heap with each endpoint, and knows which flush has to precede the use of bytes
-// that a NIC has written. It owns neither the heap nor the endpoints. One thread calls it at a
-// time.
+// that a NIC has written. Bytes of parts that a NIC does not reach are staged: they pass through
+// pinned main memory (runtime/proxy/gpustage). It owns neither the heap nor the endpoints. One
+// thread calls it at a time.
 
 import (
 	"errors"

@@ -6,13 +6,15 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Eager has the limits of the network for the host's eager transfers.
+// Eager has the limits of the network for the host's eager transfers (docs/guides/eager.md): puts
+// of tokens, each with its own signals among its bytes.
 type Eager struct {
 	Message  int    // the most bytes of a put that is sent as a message: the target's processor stores its bytes, in no order
 	Notified uint64 // the most bytes of a write that carries a notification; 0: no write does
 }
 
-// Eager returns the limits for eager transfers. With a GPU notifications are messages.
+// Eager returns the limits for eager transfers. With a GPU notifications are messages: before
+// it counts one, the target may have to flush what a NIC has written to GPU memory.
 func (nw *Network) Eager() Eager {
 	e := Eager{Message: layout.MaxPayload}
 	if nw.GPU.Device == nil && nw.Engine.WriteWindow() > 0 { // else writes have no numbers
