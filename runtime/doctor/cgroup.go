@@ -91,9 +91,9 @@ func (s *System) throttled(dir string) (periods, stopped uint64, long time.Durat
 			periods = n
 		case "nr_throttled":
 			stopped = n
-		case "throttled_usec":
+		case "throttled_usec": // of cgroup v2
 			long = time.Duration(n) * time.Microsecond
-		case "throttled_time":
+		case "throttled_time": // of cgroup v1, in nanoseconds
 			long = time.Duration(n)
 		}
 	}

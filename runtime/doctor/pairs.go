@@ -179,7 +179,7 @@ func arrivedOn(control []byte) string {
 		case m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_PKTINFO && len(m.Data) >= 4:
 			index = int(binary.NativeEndian.Uint32(m.Data))
 		case m.Header.Level == unix.IPPROTO_IPV6 && m.Header.Type == unix.IPV6_PKTINFO && len(m.Data) >= 20:
-			index = int(binary.NativeEndian.Uint32(m.Data[16:]))
+			index = int(binary.NativeEndian.Uint32(m.Data[16:])) // after the address
 		}
 		if i, err := net.InterfaceByIndex(index); index > 0 && err == nil {
 			return i.Name

@@ -410,7 +410,7 @@ func (w *Watch) ping() {
 		pings++
 		sent, locked := w.Network.Ping(pe)
 		if !locked {
-			return // try again in the next period
+			return // another thread uses the engine: go on with the next PE in the next period
 		}
 		if sent {
 			delete(w.silent, pe)
