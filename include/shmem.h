@@ -179,7 +179,7 @@ void shmem_init(void);
  * Does what shmem_init does, and says which threads of this PE will call the library. The first
  * call of a program sets the level.
  *
- * @requested one of the SHMEM_THREAD constants
+ * @requested a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE
  * @provided output: the level that the library grants; may be NULL
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
@@ -291,7 +291,7 @@ void shmem_query_initialized(int *initialized);
  *
  * Returns the thread level that init granted.
  *
- * @provided output: one of the SHMEM_THREAD constants
+ * @provided output: a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE
  *
  * Errors: Ends the job when called before init or after finalize.
  *

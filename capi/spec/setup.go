@@ -19,7 +19,7 @@ var setup = Chapter{
 			Name: "init_thread", Section: "SHMEM_INIT_THREAD", Since: "0.1",
 			Result: "int",
 			Params: []Param{
-				{Name: "requested", C: "int", Doc: "one of the SHMEM_THREAD constants"},
+				{Name: "requested", C: "int", Doc: "a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE"},
 				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants; may be NULL"},
 			},
 			Front: "shmemi_init_thread(requested, provided, $call)",
@@ -96,7 +96,7 @@ var setup = Chapter{
 		{
 			Name: "query_thread", Section: "SHMEM_QUERY_THREAD", Since: "0.1",
 			Params: []Param{{Name: "provided", C: "int *", Role: Result,
-				Doc: "one of the SHMEM_THREAD constants"}},
+				Doc: "a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE"}},
 			Front:  "shmemi_query_thread(provided, $call)",
 			Doc:    "Returns the thread level that init granted.",
 			Errors: "Ends the job when called before init or after finalize.",

@@ -6,13 +6,15 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// The completion queue of a PE has an entry for each numbered write that has arrived and has not
-// been polled. A full queue loses entries, on EFA without an error, and a write whose entry is lost
-// counts as never arrived. So each PE has a window: the number of such writes that it may have
-// under way to another PE. The windows of all other PEs, and the entries of the PE's own
-// operations, fit its queue. Each PE announces, with its address, the window that its queue has
-// room for, and all use the smallest one before the first write. If a queue has no room for one
-// write of each PE, writes have no numbers.
+// A numbered write carries its number in the sender's sequence as immediate data, by which the
+// target restores the order of messages that have overtaken it. The completion queue of a PE has
+// an entry for each numbered write that has arrived and has not been polled. A full queue loses
+// entries, on EFA without an error, and a write whose entry is lost counts as never arrived. So
+// each PE has a window: the number of such writes that it may have under way to another PE. The
+// windows of all other PEs, and the entries of the PE's own operations, fit its queue. Each PE
+// announces, with its address, the window that its queue has room for, and all use the smallest
+// one before the first write. If a queue has no room for one write of each PE, writes have no
+// numbers, and the sender keeps the order (queue.go).
 
 // queueEntries bounds the entries of a completion queue: on EFA a device grants no more, and
 // NVSHMEM asks for as many. If a device grants fewer, Caps.Arrivals says so.

@@ -135,11 +135,14 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	if !x.TryUnpark(p) {
 		return nil, x.CountNoTurn(pe, p)
 	}
+	// The operation waits behind queued ones and behind an earlier epoch that is not complete, or it
+	// may join others in one message. beginLater returns no header and Done if it goes out now.
 	if p.Queued > 0 || x.shareMessages() || x.Overtakes(pe, p, x.Epoch) {
 		if h, st := x.beginLater(p, pe, n, merges); h != nil || st != call.Done {
 			return h, st
 		}
 	}
+	// The provider copies a message that it injects. A longer one needs a token until its completion.
 	if layout.HeaderSize+n > x.Net.Caps.MaxInject && !x.HasRoom(pe, p, 0) {
 		return nil, call.Again
 	}
