@@ -378,20 +378,24 @@ def main() -> int:
     # drafts, which spend most of their time in torch's compiler.
     sharing = one_gpu() if gpus() == 1 else nullcontext()
     with sharing, ThreadPoolExecutor(1) as drafts, ThreadPoolExecutor(2) as beside:
-        for pool, rows in ((beside, ON_CPU), (drafts, DRAFTS)):
-            for row in rows:
-                if wanted(row[0]):
-                    pool.submit(tests, *row)
+        begun = [
+            pool.submit(tests, *row)
+            for pool, rows in ((beside, ON_CPU), (drafts, DRAFTS))
+            for row in rows
+            if wanted(row[0])
+        ]
         for how in LOSSES:
             for way, options, env in COPIED[1:]:
                 if wanted(name := f"lost/{how}-{way}"):
-                    beside.submit(loss, name, how, options, env)
+                    begun.append(beside.submit(loss, name, how, options, env))
         for row in ON_GPU:
             if wanted(row[0]):
                 tests(*row)
         example()
         kernels()
         puts()
+        for row_run in begun:
+            row_run.result()  # raises what the row has raised, which has no verdict then
     if left:
         say(f"left for several GPUs: {' '.join(left)}")
     failed = verdicts.count(False)
