@@ -134,8 +134,8 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 
 /*
- * Slots for tokens of one size, the same on every PE. shmemx_eager_create fills it; it may be
- * copied, also to kernels.
+ * Slots for tokens: messages of one fixed size. shmemx_eager_create fills in this structure, with
+ * the same values on every PE. Programs may copy it, also to kernels.
  */
 typedef struct {
     void *slots;      /* symmetric: one behind the other */

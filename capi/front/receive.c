@@ -412,10 +412,16 @@ static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbyte
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    struct shmemi_send_wait w = {find_message, describe, &r, r.pe, true, call};
+    struct shmemi_send_wait w = {.ready = find_message,
+                                 .describe = describe,
+                                 .subject = &r,
+                                 .pe = r.pe,
+                                 .limited = true,
+                                 .call = call};
     const bool any = r.pe == SHMEMX_ANY_SOURCE;
     bool found = shmemi_send_await(&w);
-    /* A PE may be lost after its last message has arrived, so the mailbox is searched once more. */
+    /* A PE may be lost after its last message has arrived, so the mailbox is searched once more.
+     * With any source the wait itself has reported the loss. */
     if (!found && !any && shmemi_is_lost(r.pe) && !(found = find_message(&r)))
         shmemi_fail_lost(r.pe, call);
     return found && complete_receive(&r, tag, pe, nbytes) ? 0 : -1;

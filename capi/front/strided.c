@@ -218,8 +218,9 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
     }
 }
 
-/* Gets blocks from a PE of another node: together with the bytes between them if these are few,
- * else by one operation for each block. Returns when all are complete. */
+/* Gets blocks from a PE of another node: together with the bytes between them if these are few and
+ * several blocks fit a buffer, else by one operation for each block. Returns when all are complete.
+ */
 static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {

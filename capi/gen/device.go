@@ -10,7 +10,9 @@ import (
 	"libshmem/capi/spec"
 )
 
-// deviceFiles makes the headers with the functions of a surface that kernels call.
+// deviceFiles makes the headers with the functions of a surface, a set of names, that kernels call.
+// NVSHMEM's has public headers of its own, with names of their files (Device). The headers of
+// shmem's are written by hand, and include a part for each chapter.
 func deviceFiles(s *spec.Surface) []file {
 	host := hostShapes(s)
 	var out []file

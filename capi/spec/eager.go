@@ -5,8 +5,8 @@ package spec
 // eagerTypes are the types that the calls for eager transfers need.
 const eagerTypes = `
 /*
- * Slots for tokens of one size, the same on every PE. shmemx_eager_create fills it; it may be
- * copied, also to kernels.
+ * Slots for tokens: messages of one fixed size. shmemx_eager_create fills in this structure, with
+ * the same values on every PE. Programs may copy it, also to kernels.
  */
 typedef struct {
     void *slots;      /* symmetric: one behind the other */

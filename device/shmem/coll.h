@@ -6,6 +6,8 @@
  * that are inlined copy whole 16-byte words, or a few words of 4 bytes, to addresses and call
  * nothing; what a step sends by other means is in memory (struct shmemi_sending), and comes first,
  * while nothing else is in registers.
+ *
+ * A ring is a queue by which kernels pass operations to the PE's proxy on the host.
  */
 #ifndef SHMEM_COLL_H
 #define SHMEM_COLL_H
@@ -33,7 +35,7 @@ SHMEMI_D void shmemi_step_sync_and_order(const struct shmemi_device_image *image
 /*
  * Begins a step of a collective and returns its number. counter has the number of the step before
  * until shmemi_step_end changes it; so the scope's threads synchronise here, after all have read
- * it. From here on rings carry out the messages of this step after those of the step before.
+ * it. The proxy carries out messages that come from here on after those of the step before.
  */
 template <class SCOPE>
 SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,

@@ -5,9 +5,9 @@
  *
  * 512, 512 and 500 by default. Each PE has a block of the plate with a border of one point, into
  * which the neighbours write their edges: rows in one piece, columns point by point with a stride.
- * A signal announces an edge, and the fence before the signal makes sure that the edge arrives
- * first. There are two plates, one to read and one to write, so that a neighbour which is a step
- * ahead overwrites nothing that is still needed.
+ * A signal announces an edge: that of a row is part of the put, and a column has a fence before its
+ * signal, so that the column arrives first. There are two plates, one to read and one to write, so
+ * that a neighbour which is a step ahead overwrites nothing that is still needed.
  *
  * PE 0 also computes the whole plate alone, and every point has to be the same to the last bit.
  * With a file name it also draws the plate.

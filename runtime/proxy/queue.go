@@ -176,16 +176,17 @@ func (x *sender) Drive(pe libshmem.PE) {
 	}
 }
 
-// driveDeparture lets the GPU stage start a put that waited in the queue, because its source or
-// destination is GPU memory. Again: it still has to wait.
+// driveDeparture lets the GPU stage start a queued put whose source or destination is GPU memory.
+// Again: it still has to wait.
 func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
+	// A put begins only if the PE has credit for a message with a header at least.
 	if st := x.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
-	s.Use = usePut
+	s.Use = usePut // no longer queued (useDeparts), for a completion within Resume
 	st := x.gpu.Resume(t)
 	if st == call.Done {
 		return call.Done

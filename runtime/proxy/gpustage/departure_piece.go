@@ -1,5 +1,8 @@
 package gpustage
 
+// A departure is a put whose source is GPU memory, or whose target is, on its way to the network:
+// its bytes go through pinned memory in pieces.
+
 import (
 	"unsafe"
 
@@ -120,10 +123,10 @@ func (d *departures) Drop(pe libshmem.PE) {
 			d.waiting.Push(x)
 			continue
 		}
-		x.n = x.begun // no more of its bytes are copied
+		x.n = x.begun // no more of its bytes are copied; sentAll fails it, as the PE is lost
 		d.sentAll(x)
 	}
-	d.to[pe].shares = 0
+	d.to[pe].shares = 0 // of the PE no put waits that may share a chunk
 	for range d.ready.Len() {
 		p := d.ready.Pop()
 		if p.departure.pe != pe {

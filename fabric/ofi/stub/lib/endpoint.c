@@ -21,9 +21,11 @@ enum {
 };
 
 /* Sets option 10 or 11 of an efa endpoint (FI_OPT_CUDA_API_PERMITTED,
- * FI_OPT_SHARED_MEMORY_PERMITTED), or returns the error of rules R20a to R20f: efa-direct accepts
- * both without effect; efa refuses CUDA's where CUDA is missing, or off without peer-to-peer, and
- * shared memory on against FI_EFA_ENABLE_SHM_TRANSFER=0. */
+ * FI_OPT_SHARED_MEMORY_PERMITTED), or returns an error by a rule: efa-direct accepts both without
+ * effect (R20f). efa lets a program take away the permission for CUDA (R20a) and for shared memory
+ * (R20d), and knows neither where that rule is switched off (`without`). It refuses CUDA's where
+ * there is no CUDA (R20c), to take CUDA's away where GPUs are not reached by peer-to-peer (R20b),
+ * and to permit shared memory against FI_EFA_ENABLE_SHM_TRANSFER=0 (R20e). */
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
