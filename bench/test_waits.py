@@ -50,6 +50,9 @@ class Waits(unittest.TestCase):
 
     def test_a_run_that_fails(self):
         self.assertIsNone(waits.measure(["sh", "-c", "echo 'barrier_all\t0\t1\tus'; exit 3"]))
+        whole = "echo 'barrier_all_behind\t0\t1\tus'; exit "
+        self.assertIsNone(waits.measure(["sh", "-c", whole + "1"]))
+        self.assertIsNotNone(waits.measure(["sh", "-c", whole + "139"]))
 
 
 if __name__ == "__main__":
