@@ -282,7 +282,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     shmemi_registration_check(&request, flags);
     void *symmetric = NULL;
     if (!agree_on_request(&request, call)) {
-        /* The check has made the core look up the driver's allocations, which gpu_lend would map. */
+        /* The check has made the core look up the driver's chunks, which gpu_lend would map. */
         if (request.granule)
             shmemi_state.core->gpu_forget();
     } else {
