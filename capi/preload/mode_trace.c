@@ -34,7 +34,7 @@ enum {
     BEFORE = 2, /* before() has to do something */
     AFTER = 4,  /* after_special_call() has to do something */
 };
-static uint8_t todo[PRELOAD_CALLS];
+static uint8_t tasks_of[PRELOAD_CALLS];
 
 static _Atomic bool paused; /* recording is paused by shmem_pcontrol */
 static _Atomic int begun;   /* 1: the writer is being started, 2: it runs, or could not start */
@@ -118,13 +118,13 @@ static void start(void)
             strcpy(dir, whole);
     }
     for (unsigned i = 0; i < PRELOAD_CALLS; i++)
-        todo[i] = (pattern ? 0 : TIMED) | special[preload_calls[i].kind];
+        tasks_of[i] = (pattern ? 0 : TIMED) | special[preload_calls[i].kind];
     for (char *one = pattern; one;) {
         char *next = strchr(one, '|');
         if (next)
             *next++ = '\0';
         for (unsigned i = 0; i < PRELOAD_CALLS; i++)
-            todo[i] |= fnmatch(one, preload_name(i), 0) == 0 ? TIMED : 0;
+            tasks_of[i] |= fnmatch(one, preload_name(i), 0) == 0 ? TIMED : 0;
         one = next;
     }
 }
@@ -273,7 +273,7 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
  * before a finalize it measures the clock once more (preload_clocks). */
 static bool before(struct preload_frame *f)
 {
-    unsigned tasks = todo[f->number];
+    unsigned tasks = tasks_of[f->number];
     if (__builtin_expect(tasks & BEFORE, 0)) {
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
             /* The clock is measured before the first finalize only: a library may warn about a
@@ -309,7 +309,7 @@ static bool before(struct preload_frame *f)
 static void after(struct preload_frame *f)
 {
     uint64_t end = f->at ? preload_ticks() : 0;
-    if (__builtin_expect(todo[f->number] & AFTER, 0))
+    if (__builtin_expect(tasks_of[f->number] & AFTER, 0))
         after_special_call(f);
     if (!is_recording())
         return;
