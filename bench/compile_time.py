@@ -193,10 +193,6 @@ def line(one, nvidia, other, others_nvidia):
     return "| " + " | ".join(cells) + " |\n"
 
 
-def said(facts):
-    return ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in facts.items())
-
-
 def draw(folder):
     """Writes the page of the rows in a folder, beside those of BESIDE if that file is there."""
     facts, rows = output.read(os.path.join(folder, ROWS))
@@ -213,12 +209,12 @@ def draw(folder):
         "a header. `front` is preprocessing and cudafe++, `cicc` the compiler for the GPU,\n"
         "`ptxas` its assembler, `host` the host compiler. The ratios are to the row with NVIDIA's\n"
         "headers. C11 and C++17 are a file with one #include, compiled by gcc and g++. Each\n"
-        f"figure is the median of {facts['rounds']} alternating runs. {said(facts)}.\n\n"
+        f"figure is the median of {facts['rounds']} alternating runs. {output.said(facts)}.\n\n"
     )
     columns = ["program", "headers", "seconds", "front", "cicc", "ptxas", "host", "bytes"]
     columns += ["seconds / NVIDIA", "bytes / NVIDIA"]
     if other:
-        text += f"The last two columns are of another machine. {said(other)}.\n\n"
+        text += f"The last two columns are of another machine. {output.said(other)}.\n\n"
         columns += [f"{other['cores']} cores, seconds", f"{other['cores']} cores, / NVIDIA"]
     text += "| " + " | ".join(columns) + " |\n|---|---|" + "--:|" * (len(columns) - 2) + "\n"
     for r in rows:

@@ -24,6 +24,11 @@ def read_beside(path):
     return read(path) if os.path.exists(path) else ({}, [])
 
 
+def said(facts):
+    """The facts of a machine in one line of a page."""
+    return ", ".join(f"{k} {v}" for k, v in facts.items())
+
+
 def page(folder, name, text):
     with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
         f.write(text)

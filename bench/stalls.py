@@ -47,7 +47,7 @@ class Row:
 
 
 def page(rows, facts):
-    where = ", ".join(f"{k} {v}" for k, v in facts.items())
+    where = output.said(facts)
     lines = []
     for hosts in sorted({r.hosts for r in rows}):
         of = sorted((r for r in rows if r.hosts == hosts), key=lambda r: r.longest)

@@ -142,7 +142,7 @@ def failures(rows):
 
 
 def page(rows, facts, processors):
-    where = ", ".join(f"{k} {v}" for k, v in facts.items())
+    where = output.said(facts)
     verdicts = "".join(
         f"| {text} | {'yes' if met else 'no'} |\n" for text, met in bounds(rows, processors)
     )

@@ -27,7 +27,7 @@ def command(pes, netns, program):
 
 
 def page(rows, facts, netns):
-    where = ", ".join(f"{k} {v}" for k, v in facts.items())
+    where = output.said(facts)
     at = {(r.pes, r.metric): r for r in rows}
     numbers = sorted({r.pes for r in rows})
 
