@@ -2,6 +2,7 @@ package rail_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 	"unsafe"
@@ -264,5 +265,61 @@ func peerGone(t *testing.T, m sim.Model) {
 	until(t, "end of the write", func() bool { return len(a.comps) > 0 }, a, c)
 	if k := a.comps[0]; k.Err != 0 || string(c.mem[:12]) != "to the other" {
 		t.Errorf("%+v: %s", k, a.ErrorText(&k))
+	}
+}
+
+// refusing is a NIC that refuses Reads, as one that has failed does.
+type refusing struct {
+	fabric.Provider
+	reads int
+}
+
+func (r *refusing) Read(*fabric.RMA) error {
+	r.reads++
+	return errors.New("the link is down")
+}
+
+// A NIC refuses the read of a row of keys. Where messages may be sent again, another NIC reads the
+// row. Where they may not, those that the NIC has completed may be lost, so the write that needs
+// the row ends with the error, and the pair is not taken out of use without a word.
+func TestRowRefused(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.Bare()} {
+		t.Run(m.Name, func(t *testing.T) {
+			m.NICs, m.Rails = 2, 2
+			net := sim.New(m, 1)
+			var bad *refusing
+			a := newSiteOf(t, 2, rail.Auto, func(c fabric.Config) (fabric.Provider, error) {
+				e, err := net.Open(0, c)
+				if c.NICs == "nic0" {
+					bad = &refusing{Provider: e}
+					e = bad
+				}
+				return e, err
+			})
+			b := newSite(t, net, 1, 2, rail.Auto)
+			connect(t, a, b)
+			var err error
+			if b.region, err = b.Register(unsafe.Pointer(&b.mem[0]), siteMemory); err != nil { // its row is not in the address
+				t.Fatal(err)
+			}
+			copy(a.mem, "by the other NIC")
+			until(t, "a post of the write", func() bool {
+				err := a.Write(a.rma(b, 0, 0, 16, 7))
+				if err != nil && err != fabric.ErrAgain {
+					t.Fatal(err)
+				}
+				return err == nil
+			}, a, b)
+			until(t, "end of the write", func() bool { return len(a.comps) > 0 }, a, b)
+			c := a.comps[0]
+			if bad.reads != 1 {
+				t.Errorf("NIC 0 was asked for %d reads, not for 1", bad.reads)
+			}
+			if resend := a.Caps().Repeats; resend && (c.Err != 0 || len(a.lost) != 1) {
+				t.Errorf("%+v: %s, and losses %q", c, a.ErrorText(&c), a.lost)
+			} else if !resend && (c.Err == 0 || !strings.Contains(a.ErrorText(&c), "read of a key: the link is down, NIC nic0") || len(a.lost) > 0) {
+				t.Errorf("%+v: %s, and losses %q", c, a.ErrorText(&c), a.lost)
+			}
+		})
 	}
 }

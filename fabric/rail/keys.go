@@ -275,7 +275,10 @@ func (p *Provider) fetchRow(pe libshmem.PE, key uint64) *fetch {
 }
 
 // readRow posts the read of fetch i, which reads the keys of a region from the table of a peer. If
-// the NIC's queue is full, the fetch stays due and retry posts it.
+// the NIC's queue is full, the fetch stays due and retry posts it. If the NIC reports another error
+// and messages may be sent again, its pair has failed, and retry posts the read on another one.
+// Without resend the fetch fails: messages that have completed there may be lost, so the caller has
+// to learn of the error, as it does from Send.
 func (p *Provider) readRow(i int) {
 	f := &p.fetches[i]
 	if f.state != fetchDue {
@@ -298,11 +301,14 @@ func (p *Provider) readRow(i int) {
 		PE: p.addressIndex(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.memRegions[l].Desc,
 		Remote: peer.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: peer.rows.tables[r].key, Token: tok,
 	}
-	switch err := n.Read(op); err {
-	case nil:
+	switch err := n.Read(op); {
+	case err == nil:
 		f.state = fetchUnderWay
-	case fabric.ErrAgain:
+	case err == fabric.ErrAgain:
 		n.freeToken(tok)
+	case !p.resend || isCallerError(err):
+		n.freeToken(tok)
+		f.state, f.err, f.text = fetchFailed, errUnreachable, fmt.Sprintf("read of a key: %v, NIC %s", err, n.name)
 	default:
 		n.freeToken(tok)
 		p.failPair(l, f.pe, r, err.Error())

@@ -13,11 +13,16 @@ import (
 
 // open opens an end with NICs 0 to n-1 of a host.
 func open(net *sim.Network, host, n int, c rail.Config) (*rail.Provider, error) {
+	return openEach(func(c fabric.Config) (fabric.Provider, error) { return net.Open(host, c) }, n, c)
+}
+
+// openEach opens an end with NICs 0 to n-1, each by openNIC.
+func openEach(openNIC func(fabric.Config) (fabric.Provider, error), n int, c rail.Config) (*rail.Provider, error) {
 	var ends []fabric.Provider
 	for i := range n {
 		inner := rail.Inner(c.Config)
 		inner.NICs = fmt.Sprintf("nic%d", i)
-		e, err := net.Open(host, inner)
+		e, err := openNIC(inner)
 		if err != nil {
 			return nil, err
 		}

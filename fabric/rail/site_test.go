@@ -28,9 +28,15 @@ const (
 
 func newSite(t *testing.T, net *sim.Network, host, nics int, policy rail.Policy) *site {
 	t.Helper()
+	return newSiteOf(t, nics, policy, func(c fabric.Config) (fabric.Provider, error) { return net.Open(host, c) })
+}
+
+// newSiteOf returns a site whose NICs openNIC opens.
+func newSiteOf(t *testing.T, nics int, policy rail.Policy, openNIC func(fabric.Config) (fabric.Provider, error)) *site {
+	t.Helper()
 	s := &site{t: t, mem: make([]byte, siteMemory)}
 	var err error
-	s.Provider, err = open(net, host, nics, rail.Config{
+	s.Provider, err = openEach(openNIC, nics, rail.Config{
 		Config: fabric.Config{Tokens: siteTokens, MaxRecv: 64, Data: true}, Policy: policy, Lost: func(text string) { s.lost = append(s.lost, text) },
 	})
 	if err != nil {
