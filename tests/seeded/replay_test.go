@@ -31,6 +31,13 @@ var replayDefects = []defect{
 		by:   unit("./cmd/internal/replay", "^TestLate$"), says: `others waited \d+ ns for it`,
 	},
 	{
+		id: "replay/collectives-by-thread", file: "cmd/internal/replay/program/program.go",
+		was:  "before.Start+before.Took <= o.Start {",
+		is:   "before.Start+before.Took > o.Start {",
+		user: "a replay of a program whose threads make collectives in turn mixes their messages up",
+		by:   unit("./cmd/internal/replay", "^TestCollectivesOfThreads$"), says: `four reductions by one thread`,
+	},
+	{
 		id: "replay/lost-calls", file: "cmd/internal/tracereplay/load.go",
 		was:  "if p.Lost > 0 {",
 		is:   "if p.Lost < 0 {",

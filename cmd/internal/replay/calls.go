@@ -67,11 +67,10 @@ func (t *thread) eachPart(o *program.Op, f func(n uint64, last bool)) {
 
 // put replays a put to another host. If a wait needs it (Flagged), its last part also stores the
 // flag word at which the replayed wait polls, because a recording does not say which word the
-// program used.
+// program used. The engine copies an element of a strided put, at most 16 bytes, into a message, so
+// that the thread waits for none of them and their number under way needs no limit.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
-	// All blocks of a strided put are posted before the thread waits for the first.
-	var pending []*proxy.Request
 	t.eachPart(o, func(n uint64, last bool) {
 		r := new(proxy.Request)
 		if o.NBI {
@@ -88,16 +87,10 @@ func (t *thread) put(o *program.Op) {
 			}
 			return e.Put(pe, at, t.source(), n, r)
 		})
-		if st != proxy.Pending || o.NBI {
-			return
-		}
-		if pending = append(pending, r); o.Pieces == 1 {
+		if !o.NBI {
 			t.finish(st, r)
 		}
 	})
-	for _, r := range pending {
-		t.finish(proxy.Pending, r)
-	}
 	t.pe.dirty[t.place] = true
 }
 
@@ -122,8 +115,8 @@ func (t *thread) putSignal(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// get replays a get from another host. A strided one has at most `flights` operations under way; a
-// nonblocking one waits for none.
+// get replays a get from another host. A strided one has at most `flights` operations under way,
+// and waits for the oldest before it posts another; a nonblocking one waits for none.
 func (t *thread) get(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	var pending []*proxy.Request
@@ -137,8 +130,8 @@ func (t *thread) get(o *program.Op) {
 			return
 		}
 		if pending = append(pending, r); o.Pieces == 1 || len(pending) == flights {
-			t.finish(st, r)
-			pending = pending[:0]
+			t.finish(st, pending[0])
+			pending = pending[1:]
 		}
 	})
 	for _, r := range pending {
@@ -150,7 +143,7 @@ func (t *thread) get(o *program.Op) {
 }
 
 // flights is how many operations of a strided call the library has under way at a time
-// (capi/front/strided.c). In the replay only get has this limit: put posts all blocks at once.
+// (capi/front/strided.c).
 const flights = 32
 
 // atomic replays an atomic operation on another host. Whatever the operation did in the program,

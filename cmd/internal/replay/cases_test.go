@@ -93,6 +93,32 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// A strided get has 32 operations under way until the last: it waits for the oldest, as the library
+// does, and not for all of them.
+func TestStridedGet(t *testing.T) {
+	m := plain()
+	m.Call = 500
+	j := jobOf(t, new(script).call("shmem_double_iget", 1, 1, 8*320), new(script).call("shmem_my_pe", 0, -1, 0))
+	about(t, "320 gets of 8 bytes, 32 at a time", play(t, j, m, 2).Total, 10*20.5, 0.1)
+}
+
+// Threads of a PE make collectives in turn. Where the network makes the first one longer than the
+// time that the other thread computes, its collective still begins behind it, as at the other PE.
+func TestCollectivesOfThreads(t *testing.T) {
+	one, two := new(script), new(script)
+	for _, s := range []*script{one, two} {
+		for range 4 {
+			s.call("shmem_sync_all", 1, -1, 0).compute(10).call("shmem_double_sum_reduce", 1, -1, 1<<20).compute(10)
+		}
+	}
+	want := play(t, jobOf(t, one, two), plain(), 2)
+	for i := range one.calls {
+		one.calls[i].Thread = int64(i % 2)
+	}
+	got := play(t, jobOf(t, one, two), plain(), 2)
+	about(t, "four reductions by one thread, and the syncs between them by another", got.Total, float64(want.Total)/1e3, 0.02)
+}
+
 // Time without a processor is left out, but where threads share processors in the replay.
 func TestStolen(t *testing.T) {
 	s := []*script{new(script), new(script)}

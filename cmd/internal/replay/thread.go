@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"unsafe"
 
 	"libshmem/cmd/internal/replay/program"
@@ -50,7 +51,7 @@ func (m *machine) startThreads() {
 		p.contexts, p.dirty = append(p.contexts, nil), append(p.dirty, false)
 		m.threads = append(m.threads, th)
 		for _, o := range t.Ops {
-			for _, r := range o.After {
+			for _, r := range slices.Concat(o.After, o.Behind) {
 				m.ends[r] = -1 // not ended yet
 			}
 		}
@@ -107,6 +108,9 @@ func (t *thread) run() {
 			t.awaitCall(r)
 		}
 		t.compute(t.m.gap(o))
+		for _, r := range o.Behind {
+			t.awaitCall(r)
+		}
 		t.op, t.begun[i], t.free = i, t.m.now, false
 		t.call(o)
 		t.m.result.countUnmodelled(o)

@@ -21,7 +21,8 @@
 //
 // Time between two calls of a thread is computation. A thread begins after the last call that
 // another thread of its PE had ended by then, and the first thread waits for the end of those
-// threads that ended before its next call. Other waits between threads of a PE, for example for a
+// threads that ended before its next call. Collectives of one team by several threads of a PE keep
+// their order, which the program must have made sure of. Other waits between threads of a PE, for example for a
 // mutex, are not recognised, and take as long as recorded. A loop that calls test, or g, until
 // something has changed makes as many calls as recorded.
 //

@@ -49,6 +49,7 @@ type Op struct {
 	Start  int64
 
 	After   []Ref  // calls of other threads of the PE that have ended before the gap begins
+	Behind  []Ref  // of a collective: the one before it of this PE and team, if another thread made it
 	Needs   []Need // what a Wait needs
 	Seq     uint64 // of an update: its number among the thread's updates of the peer
 	Flagged bool   // a Wait needs this update
@@ -222,16 +223,44 @@ func (b *Builder) Job() (*Job, error) {
 		}
 	}
 	j.matchWaits()
-	j.findWork()
+	j.findWork(j.orderCollectives())
 	return j, nil
 }
 
+// orderCollectives puts the collectives that a PE has made of one team in the order of their
+// starts, whichever threads made them: members of a team match its collectives by their order. Each
+// begins behind the end of the one before it.
+func (j *Job) orderCollectives() map[[2]int][]Ref {
+	all := map[[2]int][]Ref{} // by PE and team
+	for i, t := range j.Threads {
+		for k := range t.Ops {
+			if o := &t.Ops[k]; o.Kind.Collective() {
+				key := [2]int{t.PE, o.Team}
+				all[key] = append(all[key], Ref{i, k})
+			}
+		}
+	}
+	for _, calls := range all {
+		slices.SortStableFunc(calls, func(x, y Ref) int { return cmp.Compare(j.op(x).Start, j.op(y).Start) })
+		for n := 1; n < len(calls); n++ {
+			before, o := j.op(calls[n-1]), j.op(calls[n])
+			if calls[n-1].Thread != calls[n].Thread && before.Start+before.Took <= o.Start {
+				o.Behind = []Ref{calls[n-1]}
+			}
+		}
+	}
+	return all
+}
+
+// op returns a call.
+func (j *Job) op(r Ref) *Op { return &j.Threads[r.Thread].Ops[r.Op] }
+
 // findWork finds the work of each Exchange, for example to clear memory: the member that arrived
-// last waited for no other, so the length of its call is the time of the work. Calls of a team
-// belong together by their order.
-func (j *Job) findWork() {
+// last waited for no other, so the length of its call is the time of the work. collectives has the
+// calls of each PE and team, which belong together by their order.
+func (j *Job) findWork(collectives map[[2]int][]Ref) {
 	type place struct{ team, nth int }
-	least, seen := map[place]int64{}, map[[2]int]int{}
+	least := map[place]int64{}
 	for _, pass := range []func(place, *Op){
 		func(p place, o *Op) {
 			if old, ok := least[p]; !ok || o.Took < old {
@@ -240,13 +269,12 @@ func (j *Job) findWork() {
 		},
 		func(p place, o *Op) { o.Work = least[p] },
 	} {
-		clear(seen)
-		for _, t := range j.Threads {
-			for k := range t.Ops {
-				if o := &t.Ops[k]; o.Kind == Exchange {
-					key := [2]int{t.PE, o.Team}
-					pass(place{o.Team, seen[key]}, o)
-					seen[key]++
+		for key, calls := range collectives {
+			nth := 0
+			for _, c := range calls {
+				if o := j.op(c); o.Kind == Exchange {
+					pass(place{key[1], nth}, o)
+					nth++
 				}
 			}
 		}

@@ -107,6 +107,38 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// Threads of a PE share the order of its collectives: each begins behind the one before it, and the
+// calls of all members belong together by that order.
+func TestCollectivesOfThreads(t *testing.T) {
+	b := NewBuilder(2, 0)
+	for _, c := range []struct {
+		pe                 int
+		name               string
+		thread, start, end int64
+	}{
+		{0, "shmem_malloc", 1, 0, 10}, {0, "shmem_malloc", 2, 20, 70}, {0, "shmem_malloc", 1, 80, 180}, {0, "shmem_barrier_all", 1, 200, 210},
+		{1, "shmem_malloc", 1, 0, 20}, {1, "shmem_malloc", 1, 20, 120}, {1, "shmem_malloc", 1, 120, 320}, {1, "shmem_barrier_all", 1, 400, 410},
+	} {
+		add(t, b, c.pe, c.name, c.thread, c.start, c.end, -1, 8)
+	}
+	j := job(t, b)
+	want := [][]struct {
+		work   int64
+		behind []Ref
+	}{
+		{{10, nil}, {100, []Ref{{1, 0}}}, {0, nil}},
+		{{50, []Ref{{0, 0}}}},
+		{{10, nil}, {50, nil}, {100, nil}, {0, nil}},
+	}
+	for i, th := range j.Threads {
+		for k, o := range th.Ops {
+			if w := want[i][k]; o.Work != w.work || !reflect.DeepEqual(o.Behind, w.behind) {
+				t.Errorf("thread %d, call %d: work %d behind %v, want %d behind %v", i, k, o.Work, o.Behind, w.work, w.behind)
+			}
+		}
+	}
+}
+
 // needs returns the needs of the waits of a thread.
 func needs(th *Thread) [][]Need {
 	var all [][]Need
