@@ -35,7 +35,10 @@ void delayed_set_running(const struct preload_frame *f, bool running)
     if (!running || !preload_library_pe(f, &me, &n_pes)) {
         me = -1;
         n_pes = 0;
+        delayed_contexts_close();
+        return;
     }
+    delayed_contexts_open(preload_library_numbers(f));
 }
 
 /* Returns the number of this PE, -1 outside of a job. */
@@ -92,6 +95,17 @@ static char *copy_of(const struct preload_frame *f, const struct delayed *d, con
     return copy;
 }
 
+/* Adds a put to the end of a list. */
+static void append(struct delayed_list *list, struct delayed *d)
+{
+    if (!list->first)
+        list->last = &list->first;
+    d->next = NULL;
+    *list->last = d;
+    list->last = &d->next;
+    list->bytes += d->bytes;
+}
+
 /* Adds the put of a call to the end of a list, with all that is needed to make it later. A blocking
  * put's source is copied, because the program may change it. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
@@ -123,12 +137,23 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
         d->value = (uint64_t)argument_at(f, 'G');
         d->operation = (int)argument_at(f, 'O');
     }
+    delayed_contexts_fill(d, f);
     d->copy = copy_of(f, d, from);
-    if (!list->first)
-        list->last = &list->first;
-    *list->last = d;
-    list->last = &d->next;
-    list->bytes += d->bytes;
+    append(list, d);
+}
+
+/* Moves the puts of a list for which test(put, f) is true to the end of another list. Both keep
+ * their order. */
+void delayed_move(struct delayed_list *list, struct delayed_list *to,
+                  bool (*test)(const struct delayed *, const struct preload_frame *),
+                  const struct preload_frame *f)
+{
+    struct delayed *d = list->first;
+    *list = (struct delayed_list){NULL, NULL, 0};
+    for (struct delayed *next; d; d = next) {
+        next = d->next;
+        append(test(d, f) ? to : list, d);
+    }
 }
 
 /* Empties a list of delayed puts, and frees their copies. */

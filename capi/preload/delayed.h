@@ -17,7 +17,10 @@ struct delayed {
     pthread_t thread;
     bool nbi, sent;
     bool has_ctx;
-    uintptr_t ctx;
+    uintptr_t ctx;    /* the argument of the call */
+    unsigned context; /* the number of the context; 0: the default one (delayed_contexts.c) */
+    uintptr_t team;   /* the handle of the context's team */
+    bool one_thread;  /* threads may not use the context at the same time */
     char *dest;
     const char *source; /* memory of the program; NULL if the call had a value instead */
     char *copy;         /* the bytes at the time of the call, without gaps */
@@ -41,6 +44,10 @@ bool delayed_can(const struct preload_frame *f);
 
 /* Adds the put of f, with a copy of its bytes. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f);
+/* Moves the puts for which test(put, f) is true to the end of another list. */
+void delayed_move(struct delayed_list *list, struct delayed_list *to,
+                  bool (*test)(const struct delayed *, const struct preload_frame *),
+                  const struct preload_frame *f);
 /* Empties a list of delayed puts, and frees their copies. */
 void delayed_clear(struct delayed_list *list);
 
@@ -49,6 +56,25 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi);
 
 /* Calls quiet on the context of the put. */
 void delayed_quiet(const struct delayed *d);
+
+/*
+ * delayed_contexts.c: the contexts of the program. open is called after init, close after finalize;
+ * before and after are called before and after each call.
+ */
+void delayed_contexts_open(bool numbers);
+void delayed_contexts_close(void);
+void delayed_contexts_before(const struct preload_frame *f);
+void delayed_contexts_after(const struct preload_frame *f);
+void delayed_contexts_forked(void);
+/* Writes to a put the number, the team and the kind of the context of its call. */
+void delayed_contexts_fill(struct delayed *d, const struct preload_frame *f);
+
+/* Report whether a call is on the context of a put; whether the PE numbers of both are of the same
+ * team; whether the call completes the put; and whether this thread may send it in the call. */
+bool delayed_on_context(const struct delayed *d, const struct preload_frame *f);
+bool delayed_same_team(const struct delayed *d, const struct preload_frame *f);
+bool delayed_completes(const struct delayed *d, const struct preload_frame *f);
+bool delayed_may_send(const struct delayed *d, const struct preload_frame *f);
 
 /* Returns the OpenSHMEM function of the library behind the shim. Ends the process if there is
  * none. */

@@ -93,22 +93,24 @@ static void send_in_random_order(struct delayed **puts, int n, uint64_t *state)
         delayed_send(puts[i], true, false);
 }
 
-/* Sends all delayed puts. A random share of them (reorder=) is sent last, after a pause and in
- * random order. */
-static void send_all(void)
+/* Sends the delayed puts that this thread may send in the call f. A random share of them (reorder=)
+ * is sent last, after a pause and in random order. */
+static void send_all(const struct preload_frame *f)
 {
-    if (!list.first)
+    struct delayed_list now = {NULL, NULL, 0};
+    delayed_move(&list, &now, delayed_may_send, f);
+    if (!now.first)
         return;
     /* The factors, large odd numbers, keep the states of different seeds and PEs apart. */
     uint64_t state = seed * 0x2545f4914f6cdd1du + (uint64_t)delayed_pe() * 0x100000001b3u + epoch;
     int n = 0, n_late = 0;
-    for (const struct delayed *d = list.first; d; d = d->next)
+    for (const struct delayed *d = now.first; d; d = d->next)
         n++;
     struct delayed **late = malloc((size_t)n * sizeof *late);
     if (!late)
         preload_refuse("chaos: no memory for %d puts (the process has none left)", n);
-    chaos_flags_send(list.first);
-    for (struct delayed *d = list.first; d; d = d->next) {
+    chaos_flags_send(now.first);
+    for (struct delayed *d = now.first; d; d = d->next) {
         if (random_share(&state) < reorder) {
             late[n_late++] = d;
         } else {
@@ -120,7 +122,7 @@ static void send_all(void)
         delayed_pause((long)(random_share(&state) * (double)delay));
     send_in_random_order(late, n_late, &state);
     free(late);
-    delayed_clear(&list);
+    delayed_clear(&now);
     epoch++;
 }
 
@@ -133,7 +135,7 @@ static bool delay_put(const struct preload_frame *f)
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
     if (list.bytes > MAX_COPIES)
-        send_all();
+        send_all(f);
     pthread_mutex_unlock(&mutex);
     return false;
 }
@@ -164,11 +166,12 @@ static bool before(struct preload_frame *f)
     const struct preload_call *c = &preload_calls[f->number];
     if (delayed_can(f))
         return delay_put(f);
+    delayed_contexts_before(f);
     pthread_mutex_lock(&mutex);
     if (overtakes(c))
         chaos_flags_send_call(list.first, f);
     else
-        send_all();
+        send_all(f);
     pthread_mutex_unlock(&mutex);
     return true;
 }
@@ -185,6 +188,7 @@ static void after(struct preload_frame *f)
         chaos_flags_open();
     }
     chaos_flags_after(f);
+    delayed_contexts_after(f);
     if (c->kind == PRELOAD_KIND_FINALIZE) {
         delayed_reports_end("chaos");
         chaos_flags_close();
@@ -196,6 +200,7 @@ static void after(struct preload_frame *f)
 static void forget_in_child(void)
 {
     pthread_mutex_init(&mutex, NULL);
+    delayed_contexts_forked();
     delayed_clear(&list);
     chaos_flags_close();
 }

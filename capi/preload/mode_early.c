@@ -19,9 +19,13 @@
  * for the signal, and may act on it before this PE has called quiet. Its source has to stay
  * unchanged until the quiet nevertheless.
  *
- * Barriers, finalize, an unlock and the calls that allocate or free complete puts as quiet does. A
- * fence sends them, and the source has to stay as it is until the quiet. A quiet of one context
- * sends the puts of all, which is allowed, too.
+ * A quiet completes the puts of its context, and of no other one. Barriers, an unlock and the calls
+ * that allocate or free complete those of the default context, the destruction of a context or team
+ * those of the contexts that it destroys, and finalize all. A fence sends the puts of its context,
+ * and the source has to stay as it is until the quiet.
+ *
+ * A put on a context that threads may not use at the same time is sent by its own thread, or by a
+ * call that uses the context, too.
  */
 #define _GNU_SOURCE
 #include "delayed.h"
@@ -41,6 +45,8 @@
  * that the wait ends if it depended on these puts. */
 #define WAIT_TIMEOUT 1.0
 #define SOON 0.5
+/* The characters of the text about a put that was sent for a wait (send_for_waiter). */
+#define PUT_TEXT 320
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
@@ -51,7 +57,7 @@ static _Atomic int kept, unsent, signals;
 /* For programs that wait in a loop of tests; guarded by the lock. */
 static double tested; /* the time of the first test while a put was unsent; 0: none yet */
 static double pushed; /* the time at which a test caused the puts to be sent; 0: none did */
-static char pushed_put[128];
+static char pushed_put[PUT_TEXT];
 
 /* ------------------------------------------------------------------ with lock */
 
@@ -85,28 +91,49 @@ static ssize_t first_change(const struct delayed *d)
     return (ssize_t)d->bytes;
 }
 
-/* Sends the puts of the list that are not sent yet, or, with only_signals, those of them with a
- * signal. They stay in the list, for the check of their sources at the next quiet. A put whose
- * source is not mapped any more is sent from the copy. */
-static void send_unsent(bool only_signals)
+/* Sends a put, unless it was sent. One whose source is not mapped any more is sent from the copy.
+ */
+static void send_once(struct delayed *d)
 {
-    for (struct delayed *d = list.first; d; d = d->next) {
-        if (d->sent || (only_signals && !d->signal))
-            continue;
-        delayed_send(d, first_change(d) < 0, true);
-        d->sent = true;
-        unsent--;
-        signals -= d->signal != NULL;
-    }
-    if (!only_signals)
+    if (d->sent)
+        return;
+    delayed_send(d, first_change(d) < 0, true);
+    d->sent = true;
+    unsent--;
+    signals -= d->signal != NULL;
+}
+
+/* Sends the puts with a signal that this thread may send. They stay in the list, for the check of
+ * their sources at the next quiet. */
+static void send_signals(const struct preload_frame *f)
+{
+    for (struct delayed *d = list.first; d; d = d->next)
+        if (d->signal && delayed_may_send(d, f))
+            send_once(d);
+}
+
+/* Sends the puts on the context of a fence. They stay in the list, too. */
+static void send_fenced(const struct preload_frame *f)
+{
+    for (struct delayed *d = list.first; d; d = d->next)
+        if (delayed_on_context(d, f))
+            send_once(d);
+    if (unsent == 0)
         tested = 0;
 }
 
-/* Reports each nonblocking put whose source has changed before this call, which completes the puts.
- * */
-static void report_changed_sources(const struct preload_frame *f)
+/* Returns the function that completes a put, for the remedies of reports. */
+static const char *quiet_of(const struct delayed *d)
 {
-    for (struct delayed *d = list.first; d; d = d->next) {
+    return d->context == 0 ? "shmem_quiet" : "shmem_ctx_quiet with its context";
+}
+
+/* Reports each nonblocking put of a list whose source has changed before this call, which completes
+ * the puts. */
+static void report_changed_sources(const struct delayed_list *completed,
+                                   const struct preload_frame *f)
+{
+    for (const struct delayed *d = completed->first; d; d = d->next) {
         char put[128], text[600];
         ssize_t at = first_change(d);
         if (at == (ssize_t)d->bytes)
@@ -115,16 +142,31 @@ static void report_changed_sources(const struct preload_frame *f)
         if (at < 0)
             snprintf(text, sizeof text,
                      "%s: its source is not mapped any more at %s (the source of a nonblocking put "
-                     "must stay until a quiet: call shmem_quiet before it is freed)",
-                     put, preload_name(f->number));
+                     "must stay until a quiet: call %s before it is freed)",
+                     put, preload_name(f->number), quiet_of(d));
         else
             snprintf(
                 text, sizeof text,
                 "%s: byte %zd of the source was changed before %s (the source of a nonblocking "
-                "put must stay as it is until a quiet: call shmem_quiet before the change)",
-                put, at, preload_name(f->number));
+                "put must stay as it is until a quiet: call %s before the change)",
+                put, at, preload_name(f->number), quiet_of(d));
         delayed_report("early", "%s", text);
     }
+}
+
+/* Checks, sends and removes the puts that a call completes. */
+static void complete(const struct preload_frame *f)
+{
+    struct delayed_list completed = {NULL, NULL, 0};
+    delayed_move(&list, &completed, delayed_completes, f);
+    report_changed_sources(&completed, f);
+    for (struct delayed *d = completed.first; d; d = d->next) {
+        send_once(d);
+        kept--;
+    }
+    delayed_clear(&completed);
+    if (unsent == 0)
+        tested = 0;
 }
 
 /* Reports a get that reads at a PE what a delayed put has yet to write there: the program relies on
@@ -137,13 +179,14 @@ static void check_get(const struct preload_frame *f)
     size_t bytes = c->nelems >= 0 ? preload_bytes(f) : c->size;
     for (const struct delayed *d = list.first; d && from; d = d->next) {
         char put[128], text[600];
-        if (d->pe != preload_pe(f) || from >= d->dest + d->bytes || d->dest >= from + bytes)
+        if (!delayed_same_team(d, f) || d->pe != preload_pe(f) || from >= d->dest + d->bytes ||
+            d->dest >= from + bytes)
             continue;
         describe(d, put, sizeof put);
         snprintf(text, sizeof text,
                  "%s reads at PE %d what %s writes there, and no quiet is between them (a "
-                 "nonblocking put is complete after a quiet: call shmem_quiet before the get)",
-                 preload_name(f->number), d->pe, put);
+                 "nonblocking put is complete after a quiet: call %s before the get)",
+                 preload_name(f->number), d->pe, put, quiet_of(d));
         delayed_report("early", "%s", text);
         return;
     }
@@ -224,43 +267,52 @@ static bool poll_condition(const struct preload_frame *f, int test, double secon
     }
 }
 
-/* Sends and completes all unsent puts, because another PE may wait for them. The caller has locked
- * `mutex`. Writes a description of the first one to `put`, or "" if there was none. */
-static void send_for_waiter(char *put, size_t size)
+/* Sends and completes the unsent puts that this thread may send, because another PE may wait for
+ * them. The caller has locked `mutex`. Writes to `put` a description of the first one, with the
+ * function that completes it, or "" if there was none. */
+static void send_for_waiter(const struct preload_frame *f, char *put, size_t size)
 {
+    const struct delayed *of_default = NULL;
     put[0] = '\0';
-    for (const struct delayed *d = list.first; d && !put[0]; d = d->next)
-        if (!d->sent)
-            describe(d, put, size);
-    const struct delayed *first = list.first;
-    send_unsent(false);
-    for (const struct delayed *d = first; d; d = d->next)
-        if (d == first || d->has_ctx)
+    for (struct delayed *d = list.first; d; d = d->next) {
+        if (d->sent || !delayed_may_send(d, f))
+            continue;
+        if (!put[0]) {
+            char what[128];
+            describe(d, what, sizeof what);
+            snprintf(put, size,
+                     "%s was sent for it, and no quiet is between them (a nonblocking put may go "
+                     "as late as a quiet: call %s before the wait)",
+                     what, quiet_of(d));
+        }
+        send_once(d);
+        if (d->context == 0)
+            of_default = d;
+        else
             delayed_quiet(d);
+    }
+    if (of_default)
+        delayed_quiet(of_default);
+    tested = 0;
 }
 
 /* Reports a wait that ended only because a put was sent for it. */
 static void report_dependence(const struct preload_frame *f, const char *put)
 {
-    char text[600];
-    snprintf(text, sizeof text,
-             "%s did not end before %s was sent for it, and no quiet is between them (a "
-             "nonblocking put may go as late as a quiet: call shmem_quiet before the wait)",
-             preload_name(f->number), put);
-    delayed_report("early", "%s", text);
+    delayed_report("early", "%s did not end before %s", preload_name(f->number), put);
 }
 
 /* Called before a wait while puts are unsent: if the condition does not become true for
  * WAIT_TIMEOUT, sends the puts, and reports the wait if it then becomes true. */
 static void wait_with_unsent_puts(const struct preload_frame *f)
 {
-    char put[128];
+    char put[PUT_TEXT];
     int test = test_of(f->number);
     if (test >= 0 && poll_condition(f, test, WAIT_TIMEOUT))
         return;
     pthread_mutex_lock(&mutex);
     /* For waits on several elements, which cannot be tested here (test < 0), at once. */
-    send_for_waiter(put, sizeof put);
+    send_for_waiter(f, put, sizeof put);
     pthread_mutex_unlock(&mutex);
     if (test >= 0 && put[0] && poll_condition(f, test, SOON))
         report_dependence(f, put);
@@ -309,11 +361,12 @@ static bool before(struct preload_frame *f)
     const struct preload_call *c = &preload_calls[f->number];
     if (c->flags & PRELOAD_NBI && delayed_can(f))
         return delay_put(f);
+    delayed_contexts_before(f);
     if (kept == 0) /* exact for puts of this thread, and for those ordered before this call */
         return true;
     if (signals > 0 && may_wait(c)) {
         pthread_mutex_lock(&mutex);
-        send_unsent(true);
+        send_signals(f);
         pthread_mutex_unlock(&mutex);
     }
     switch (c->kind) {
@@ -327,15 +380,12 @@ static bool before(struct preload_frame *f)
     case PRELOAD_KIND_CTX_DESTROY:
     case PRELOAD_KIND_TEAM_DESTROY:
         pthread_mutex_lock(&mutex);
-        report_changed_sources(f);
-        send_unsent(false);
-        delayed_clear(&list);
-        kept = 0;
+        complete(f);
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_FENCE:
         pthread_mutex_lock(&mutex);
-        send_unsent(false);
+        send_fenced(f);
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_GET:
@@ -353,7 +403,7 @@ static bool before(struct preload_frame *f)
         if (unsent > 0 && tested == 0) {
             tested = delayed_now();
         } else if (unsent > 0 && delayed_now() > tested + WAIT_TIMEOUT) {
-            send_for_waiter(pushed_put, sizeof pushed_put);
+            send_for_waiter(f, pushed_put, sizeof pushed_put);
             pushed = delayed_now();
         }
         pthread_mutex_unlock(&mutex);
@@ -387,6 +437,7 @@ static bool test_succeeded(const struct preload_frame *f)
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
+    delayed_contexts_after(f);
     if (c->kind == PRELOAD_KIND_FINALIZE)
         delayed_reports_end("early");
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
@@ -405,6 +456,7 @@ static void after(struct preload_frame *f)
 static void forget_in_child(void)
 {
     pthread_mutex_init(&mutex, NULL);
+    delayed_contexts_forked();
     delayed_clear(&list);
     kept = unsent = signals = 0;
 }

@@ -23,6 +23,7 @@ var faulty = []struct {
 	newer         bool   // it needs calls that Open MPI 4.1 lacks
 }{
 	{"source", "early", `early: PE [01]: shmem_long_put_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_barrier_all \(.*call shmem_quiet before the change\)`, true, false},
+	{"context", "early", `early: PE [01]: shmem_ctx_long_put_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_ctx_quiet \(.*call shmem_ctx_quiet with its context before the change\)`, true, false},
 	{"quiet", "early", `early: PE 0: shmem_long_wait_until did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it, and no quiet is between them \(.*call shmem_quiet before the wait\)`, false, false},
 	{"poll", "early", `early: PE 0: shmem_long_test did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false, false},
 	{"any", "early", `early: PE 0: shmem_long_test_any did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false, true},
@@ -168,6 +169,19 @@ func TestSilent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPrivate: a put on a context that only one thread may use is never sent by another one, and is
+// complete after that context's quiet and its destruction.
+func TestPrivate(t *testing.T) {
+	l := ours(t)
+	program := l.build(t, filepath.Join("testdata", "private.c"), "-pthread")
+	t.Setenv("SHMEM_CHECKS", "full") // ends the job when another thread uses such a context
+	for _, mode := range []string{"early", "chaos:1"} {
+		if lines, reports := l.run(t, program, mode); !slices.Equal(lines, right) || reports != "" {
+			t.Errorf("%s: %q\n%s", mode, lines, reports)
+		}
 	}
 }
 

@@ -40,6 +40,20 @@ var redirectDefects = []defect{
 		by:   experimented("^TestFaults$/^libshmem$/^source$"), says: `the result is right`,
 	},
 	{
+		id: "early/quiet-of-all-contexts", file: "capi/preload/delayed_contexts.c",
+		was:  "return delayed_on_context(d, f) && (c->pe < 0 || preload_pe(f) == d->pe);",
+		is:   "return true;",
+		user: "a program that calls the quiet of another context than its put's has the right result under early",
+		by:   experimented("^TestFaults$/^libshmem$/^context$"), says: `the result is right`,
+	},
+	{
+		id: "early/context-of-another-thread", file: "capi/preload/delayed_contexts.c",
+		was:  "return !d->one_thread || pthread_equal",
+		is:   "return d->one_thread || pthread_equal",
+		user: "a thread sends another thread's puts on a private context, which the library does not expect",
+		by:   experimented("^TestPrivate$"), says: `belongs to another thread`,
+	},
+	{
 		id: "chaos/fence-forgotten", file: "capi/preload/mode_chaos.c",
 		was:  "    case PRELOAD_KIND_IPUT:\n        return true;",
 		is:   "    case PRELOAD_KIND_IPUT:\n    case PRELOAD_KIND_FENCE:\n        return true;",

@@ -19,7 +19,7 @@
 
 static int me, n, wrong;
 
-static void begin(void)
+static inline void begin(void)
 {
     shmem_init();
     me = shmem_my_pe();
