@@ -97,9 +97,9 @@ static const uint8_t special[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_EXIT] = BEFORE,
     [PRELOAD_KIND_CONTROL] = AFTER,
     [PRELOAD_KIND_TEAM] = AFTER,
-    [PRELOAD_KIND_TEAM_DESTROY] = AFTER,
+    [PRELOAD_KIND_TEAM_DESTROY] = BEFORE,
     [PRELOAD_KIND_CTX] = AFTER,
-    [PRELOAD_KIND_CTX_DESTROY] = AFTER,
+    [PRELOAD_KIND_CTX_DESTROY] = BEFORE,
     [PRELOAD_KIND_POINTER] = AFTER,
     /* After an allocation, in case the program called init in a way that bypasses the shim. */
     [PRELOAD_KIND_ALLOC] = AFTER,
@@ -192,11 +192,8 @@ static void after_special_call(struct preload_frame *f)
         break;
     case PRELOAD_KIND_TEAM:
     case PRELOAD_KIND_CTX:
-        preload_teams_update(f, status_of(f));
-        break;
-    case PRELOAD_KIND_TEAM_DESTROY:
-    case PRELOAD_KIND_CTX_DESTROY:
-        preload_teams_update(f, 0);
+        if (status_of(f) == 0)
+            preload_teams_add(f);
         break;
     case PRELOAD_KIND_CONTROL:
         atomic_store(&paused, (int)f->arg[0] <= 0);
@@ -269,28 +266,44 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
  * time. */
 #define RECORDED ((uint64_t)1)
 
-/* Called before each call: reads the time. Before shmem_global_exit it writes the record, and
- * before a finalize it measures the clock once more (preload_clocks). */
+/* Does, before calls of the kinds with BEFORE, what the mode does besides reading the time: marks a
+ * team or context that the call destroys, and measures the clock once more before a finalize
+ * (preload_clocks). Returns true if it has written the record of the call. */
+static bool before_special_call(struct preload_frame *f)
+{
+    switch (preload_calls[f->number].kind) {
+    case PRELOAD_KIND_TEAM_DESTROY:
+    case PRELOAD_KIND_CTX_DESTROY:
+        preload_teams_remove(f);
+        return false;
+    case PRELOAD_KIND_FINALIZE: {
+        /* The clock is measured before the first finalize only: a library may warn about a second
+         * one, and has no heap by then. */
+        static _Atomic bool finalized;
+        if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
+            preload_clocks(f, about.pe, about.npes);
+        return false;
+    }
+    case PRELOAD_KIND_EXIT:
+        if (!is_recording())
+            return false;
+        /* shmem_global_exit does not return, so its record is written now. */
+        f->at = preload_ticks();
+        f->stolen = 0;
+        record(f, f->at);
+        preload_writer_flush(false);
+        f->at = RECORDED;
+        return true;
+    }
+    return false;
+}
+
+/* Called before each call: reads the time. */
 static bool before(struct preload_frame *f)
 {
     unsigned tasks = tasks_of[f->number];
-    if (__builtin_expect(tasks & BEFORE, 0)) {
-        if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
-            /* The clock is measured before the first finalize only: a library may warn about a
-             * second one, and has no heap by then. */
-            static _Atomic bool finalized;
-            if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
-                preload_clocks(f, about.pe, about.npes);
-        } else if (is_recording()) {
-            /* shmem_global_exit does not return, so its record is written now. */
-            f->at = preload_ticks();
-            f->stolen = 0;
-            record(f, f->at);
-            preload_writer_flush(false);
-            f->at = RECORDED;
-            return true;
-        }
-    }
+    if (__builtin_expect(tasks & BEFORE, 0) && before_special_call(f))
+        return true;
     f->at = 0;
     if (!(tasks & TIMED))
         return true;

@@ -113,6 +113,7 @@ struct preload_frame {
     const void *caller;
     uint64_t at;     /* for mode trace: the clock at the begin of the call, in ticks */
     uint32_t stolen; /* for mode trace: time lost before the call to preemption, in nanoseconds */
+    int64_t team;    /* for mode trace, of a call that destroys a team: its number; -1: unknown */
     uintptr_t arg[PRELOAD_ARGS];
 };
 

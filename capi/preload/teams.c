@@ -179,7 +179,7 @@ static uintptr_t handle_at(uintptr_t at)
 
 /* Stores the teams and the context that a call has made, by the letters of its arguments in the
  * table of calls: T is a pointer to a new team, X one to a new context. */
-static void add_made(const struct preload_frame *f)
+void preload_teams_add(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     for (int i = 0; c->letters[i]; i++) {
@@ -201,17 +201,19 @@ static void add_made(const struct preload_frame *f)
     }
 }
 
-/* Called after a call: stores the team or context that it has made, if its status is 0, and marks
- * one that it has destroyed as dead, since its handle may be used again. */
-void preload_teams_update(const struct preload_frame *f, int status)
+/* Called before a call that destroys a team or context: marks it as dead, since its handle may be
+ * used again. After the call it would be too late: another thread may have the handle by then, and
+ * its team or context would get the mark. */
+void preload_teams_remove(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
-    if ((c->kind == PRELOAD_KIND_TEAM || c->kind == PRELOAD_KIND_CTX) && status == 0)
-        add_made(f);
+    f->team = -1;
     if (c->kind == PRELOAD_KIND_TEAM_DESTROY) {
         struct team *t = (struct team *)find_team(handle_of(f->arg[c->team]), false);
-        if (t)
+        if (t) {
+            f->team = t->id;
             atomic_store(&t->dead, true);
+        }
     }
     if (c->kind == PRELOAD_KIND_CTX_DESTROY)
         for (int i = atomic_load(&context_count); i-- > 0;)
@@ -225,10 +227,12 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
 {
     const struct preload_call *c = &preload_calls[f->number];
     const struct team *t = NULL;
+    if (c->kind == PRELOAD_KIND_TEAM_DESTROY) { /* the handle is not valid any more */
+        *team = (uint32_t)f->team;
+        return f->team >= 0;
+    }
     if (c->team >= 0) {
-        /* The handle of a destroyed team is not valid any more: the library is not queried. */
-        t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? find_team(handle_of(f->arg[c->team]), false)
-                                                 : team_of_handle(handle_of(f->arg[c->team]));
+        t = team_of_handle(handle_of(f->arg[c->team]));
     } else if (c->kind == PRELOAD_KIND_BARRIER || c->kind == PRELOAD_KIND_SYNC ||
                c->kind == PRELOAD_KIND_COLLECTIVE) {
         const char *start = strchr(c->letters, '1');

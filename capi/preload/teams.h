@@ -15,9 +15,11 @@
  * the init, and npes the number of PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes);
 
-/* Called after a call that makes or destroys teams or a context, with its result (status): stores
- * what was made, and marks what was destroyed. */
-void preload_teams_update(const struct preload_frame *f, int status);
+/* Called after a call that has made teams or a context: stores them. */
+void preload_teams_add(const struct preload_frame *f);
+/* Called before a call that destroys a team or context: marks it, and stores in f->team the number
+ * of the team. */
+void preload_teams_remove(struct preload_frame *f);
 
 /* Sets *team to the number of the team of a call. Returns false if the call has none. For a team
  * that is new to the shim, it queries the library for the members. */

@@ -2,6 +2,7 @@ package preload
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -267,12 +268,17 @@ func TestBound(t *testing.T) {
 // the peer of a context of a team is a PE of the job.
 func TestTeams(t *testing.T) {
 	parts := traced(t, 4, "", program(t, "teams"))
-	var of [4][]uint32
+	var of, destroyed [4][]uint32
 	for pe, p := range parts {
 		for _, e := range p.calls {
 			switch e.Name {
 			case "shmem_team_sync", "shmem_barrier", "shmem_barrier_all":
 				of[pe] = append(of[pe], *e.Args.Team)
+			case "shmem_team_destroy":
+				if e.Args.Team == nil {
+					t.Fatalf("PE %d: the record of shmem_team_destroy has no team", pe)
+				}
+				destroyed[pe] = append(destroyed[pe], *e.Args.Team)
 			case "shmem_ctx_long_p":
 				if want := 2 + pe%2; *e.Args.PE != want {
 					t.Errorf("PE %d: the peer is %d, and not %d", pe, *e.Args.PE, want)
@@ -289,12 +295,46 @@ func TestTeams(t *testing.T) {
 			}
 		}
 	}
+	for pe := range of {
+		// The program destroys the second of two teams first.
+		if len(of[pe]) != 5 || !slices.Equal(destroyed[pe], []uint32{of[pe][2], of[pe][1]}) {
+			t.Errorf("PE %d: teams %v were destroyed, and %v used", pe, destroyed[pe], of[pe])
+		}
+	}
 	a, b := of[0], of[1]
 	if !slices.Equal(a, of[2]) || !slices.Equal(b, of[3]) || len(a) != 5 || a[0] != 0 || b[0] != 0 || a[4] != 0 {
 		t.Fatalf("the teams of the PEs are %v", of)
 	}
 	if numbers := slices.Sorted(slices.Values(append(a[1:4:4], b[1:3]...))); len(slices.Compact(numbers)) < 4 {
 		t.Errorf("teams of other members have the same numbers: %v", of)
+	}
+}
+
+// TestReuse: a handle that a library gives to another thread before the call that frees it has
+// returned is the handle of the new team or context.
+func TestReuse(t *testing.T) {
+	dir := t.TempDir()
+	library, exe := filepath.Join(dir, "libreuse.so"), filepath.Join(dir, "reuse")
+	cc.Run(t, cc.C(), "-std=gnu11", "-shared", "-fPIC", "testdata/reuse_library.c", "-o", library)
+	cc.Source(t, exe, "testdata/reuse.c", library, "-Wl,-rpath,"+dir)
+	single(t, job{}, ",clock=off", dir, exe)
+	p := read(t, filepath.Join(dir, "0.json"), true)
+	slices.SortFunc(p.calls, func(a, b event) int { return cmp.Compare(a.TS, b.TS) })
+	var teams [][]int
+	var peers []int
+	for _, e := range p.calls {
+		switch e.Name {
+		case "shmem_team_sync":
+			teams = append(teams, p.teams[*e.Args.Team])
+		case "shmem_ctx_long_p":
+			peers = append(peers, *e.Args.PE)
+		}
+	}
+	if want := [][]int{{0, 1}, {1, 2}, {1, 2}}; !reflect.DeepEqual(teams, want) {
+		t.Errorf("the teams of the syncs are %v, and not %v", teams, want)
+	}
+	if want := []int{2, 2}; !slices.Equal(peers, want) {
+		t.Errorf("the peers of the puts are %v, and not %v", peers, want)
 	}
 }
 

@@ -29,6 +29,13 @@ var preloadDefects = []defect{
 		by:   shimmed("^TestTeams$"), says: `the peer is 1, and not [23]`,
 	},
 	{
+		id: "preload/handle-used-again", file: "capi/preload/teams.c",
+		was:  "            f->team = t->id;\n            atomic_store(&t->dead, true);",
+		is:   "            f->team = t->id;",
+		user: "calls of a new team are recorded as those of a destroyed one that had the same handle",
+		by:   shimmed("^TestReuse$"), says: `the teams of the syncs are \[\[0 1\] \[0 1\]`,
+	},
+	{
 		id: "preload/name-that-is-not-there", file: "capi/preload/lookup.c",
 		was:  "return preload_find((unsigned)number, caller) ? as_it_is : none;",
 		is:   "(void)none;\n        return as_it_is;",
