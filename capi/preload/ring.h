@@ -48,8 +48,9 @@ struct preload_ring {
     _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted and not recorded */
 
     _Alignas(64) _Atomic uint64_t tail;
-    /* Used by the writer: the thread whose name it has last written to a file, and the number of
-     * that file. */
+    /* Used by the writer: up to which record it writes now; the thread whose name it has last
+     * written to a file, and the number of that file. */
+    uint64_t written_to;
     int named;
     unsigned named_in;
 

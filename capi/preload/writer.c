@@ -57,11 +57,11 @@ void preload_writer_wake(void)
     wake_all(&bell);
 }
 
-/* Writes the records of a ring up to the position head, and frees their place in the ring. */
-static void write_ring(struct preload_ring *r, uint64_t head)
+/* Writes the records of a ring up to written_to, and frees their place in the ring. */
+static void write_ring(struct preload_ring *r)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
-    while (tail < head) {
+    while (tail < r->written_to) {
         preload_output_call(r, &r->records[tail % PRELOAD_RING]);
         /* The tail advances in steps, so that the thread seldom has to read it. */
         if (++tail % (PRELOAD_RING / 64) == 0)
@@ -83,26 +83,18 @@ static uint64_t count_lost(void)
  * converts their times, it reads both clocks, so that each time is between two readings. */
 static bool drain_all(void)
 {
-    enum { MAX_RINGS = 1024 };
-    static uint64_t heads[MAX_RINGS];
     struct preload_ring *list = preload_rings();
     bool any = false;
-    int n = 0;
-    for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next) {
-        heads[n++] = atomic_load_explicit(&r->head, memory_order_acquire);
-        any |= heads[n - 1] != atomic_load_explicit(&r->tail, memory_order_relaxed);
+    for (struct preload_ring *r = list; r; r = r->next) {
+        r->written_to = atomic_load_explicit(&r->head, memory_order_acquire);
+        any |= r->written_to != atomic_load_explicit(&r->tail, memory_order_relaxed);
     }
     if (!any)
         return false;
-    preload_ticks_mark(); /* later than every record before heads */
+    preload_ticks_mark(); /* later than every record that is written now */
     preload_teams_describe();
-    n = 0;
-    for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next)
-        write_ring(r, heads[n++]);
-    /* The rings beyond MAX_RINGS: their newest records may be later than the mark. */
     for (struct preload_ring *r = list; r; r = r->next)
-        if (n-- <= 0)
-            write_ring(r, atomic_load_explicit(&r->head, memory_order_acquire));
+        write_ring(r);
     return true;
 }
 

@@ -216,6 +216,18 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestCrowd: the calls of each thread are in the trace, however many threads there are.
+func TestCrowd(t *testing.T) {
+	if need.Left("preload") {
+		t.Skip("makes 1,100 threads (TESTS=full)")
+	}
+	const threads = 1100
+	p := traced(t, 1, "", program(t, "crowd"), fmt.Sprint(threads))[0]
+	if got, want := len(p.calls), 1+threads+100+1; got != want || p.Lost != 0 {
+		t.Errorf("%d calls in the trace of %d, and %d lost", got, want, p.Lost)
+	}
+}
+
 // TestPattern: calls outside the pattern are counted.
 func TestPattern(t *testing.T) {
 	p := traced(t, 1, ",calls=*finalize|shmem_init*", program(t, "many"), "3", "1000")[0]
