@@ -114,6 +114,16 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestLongCommand: the command of another program is run whole, however long it is.
+func TestLongCommand(t *testing.T) {
+	text := strings.Repeat("a", 600)
+	out, errs, status := run(t, "shmemrun", "--hosts", "2", "-n", "2", filepath.Join(need.Build(t), "libexec", "shmem", "perf"),
+		"beside=x:true:echo "+text, "tests=put:latency", "sizes=8", "budget=1", "batches=1")
+	if !strings.Contains(out, "beside\tname=x\ttext="+text+" ") || !strings.Contains(out, "besides\tname=x\tstatus=0\n") || status != 0 {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}
+
 // TestBeside: other programs between the same two hosts, with the address of the NIC that the job
 // used.
 func TestBeside(t *testing.T) {

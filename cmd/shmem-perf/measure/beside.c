@@ -73,9 +73,11 @@ static pid_t start_server(const char *command)
  */
 static void run_client(const char *name, const char *command)
 {
-    char shell_command[512], text[4096];
-    snprintf(shell_command, sizeof shell_command, "sleep 0.5; %s %s 2>&1", command, here);
-    FILE *f = popen(shell_command, "r");
+    char *shell_command = NULL, text[4096];
+    if (asprintf(&shell_command, "sleep 0.5; %s %s 2>&1", command, here) < 0)
+        shell_command = NULL; /* there is no memory, and the status is 1 */
+    FILE *f = shell_command ? popen(shell_command, "r") : NULL;
+    free(shell_command);
     while (f && fgets(text, sizeof text, f)) {
         text[strcspn(text, "\n")] = 0;
         for (char *c = text; *c; c++)
@@ -95,12 +97,16 @@ static void run_client(const char *name, const char *command)
  */
 void beside_measure(const char *word, const char *nic)
 {
-    char text[512], *server, *client;
-    snprintf(text, sizeof text, "%s", word);
-    server = strchr(text, ':');
-    client = server ? strchr(server + 1, ':') : NULL;
-    if (client == NULL)
+    const char *colon = strchr(word, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+    if (second == NULL)
         return;
+    char *text = strdup(word);
+    if (text == NULL) {
+        fprintf(stderr, "shmem-perf: measure beside %s: no memory (end other programs)\n", word);
+        shmem_global_exit(1);
+        return;
+    }
+    char *server = text + (colon - word), *client = text + (second - word);
     *server++ = *client++ = 0;
     pid_t pid = 0;
     if (me == npes - 1) {
@@ -120,4 +126,5 @@ void beside_measure(const char *word, const char *nic)
             ;
     }
     shmem_barrier_all();
+    free(text);
 }
