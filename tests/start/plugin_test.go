@@ -55,6 +55,16 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// The example plugin waits for its timeout and not for a number of sleeps, however long these take.
+func TestPluginTimeout(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "late")
+	cc.Source(t, program, "testdata/late.c", "-I../../include")
+	env := []string{"MYJOB_FILE=" + filepath.Join(t.TempDir(), "job"), "MYJOB_SIZE=2", "MYJOB_RANK=0"}
+	if e := run(t, env, program); e.status != 0 || e.out != "barrier 2, allgather 2: in time\n" {
+		t.Errorf("status %d: %s", e.status, e.out)
+	}
+}
+
 func TestPluginRefused(t *testing.T) {
 	program, example, lacks := compile(t, "plain"), shared(t, "../../examples/plugins/bootstrap/plugin.c"), shared(t, "testdata/lacks.c")
 	for _, c := range []struct {

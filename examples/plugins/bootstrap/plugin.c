@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_PES = 64, ROOM = 1 << 20 };
@@ -74,34 +75,50 @@ static int open_records(void)
     return 0;
 }
 
-int shmemx_bootstrap_barrier(int timeout_ms)
+/* Milliseconds of a clock that nobody sets. */
+static int64_t now_ms(void)
 {
-    if (open_records() != 0)
-        return -1;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits until all PEs have come, and not beyond a time of now_ms: a sleep may take longer than it
+ * is asked to, so counting sleeps does not tell the time. Returns as shmemx_bootstrap_barrier does.
+ */
+static int wait_for_all(int64_t deadline)
+{
     uint64_t mine =
         __atomic_add_fetch(&records[shmemx_bootstrap_rank()].barriers, 1, __ATOMIC_ACQ_REL);
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
         while (__atomic_load_n(&records[pe].barriers, __ATOMIC_ACQUIRE) < mine) {
-            if (timeout_ms-- <= 0)
+            if (now_ms() >= deadline)
                 return pe + 1; /* this PE has not come: shmemx_bootstrap.h has the results */
             usleep(1000);
         }
     return 0;
 }
 
+int shmemx_bootstrap_barrier(int timeout_ms)
+{
+    int64_t deadline = now_ms() + timeout_ms;
+    return open_records() != 0 ? -1 : wait_for_all(deadline);
+}
+
 int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int timeout_ms)
 {
+    int64_t deadline = now_ms() + timeout_ms; /* of both waits together */
     if (nbytes > ROOM || open_records() != 0)
         return -1;
     memcpy(records[shmemx_bootstrap_rank()].bytes, mine, nbytes);
-    int missing = shmemx_bootstrap_barrier(timeout_ms);
+    int missing = wait_for_all(deadline);
     if (missing != 0)
         return missing;
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
         memcpy((char *)all + (size_t)pe * nbytes, records[pe].bytes, nbytes);
     /* The next allgather overwrites the records, so no PE may begin it before all have read them.
      */
-    return shmemx_bootstrap_barrier(timeout_ms);
+    return wait_for_all(deadline);
 }
 
 void shmemx_bootstrap_abort(int status, const char *reason)
