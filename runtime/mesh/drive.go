@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -121,7 +122,9 @@ func (m *Mesh) advance() (begun int) {
 
 // serve does the work of advance for member p: it sends messages, posts operations, completes
 // requests, and informs p of those of p's regions that this member no longer uses. It gives p up if
-// nothing of this was possible for m.timeout. It returns whether there is more to do for p.
+// nothing of this was possible for m.timeout. If only messages of the program wait, until the
+// program of p has received others, serve probes p from time to time. It returns whether there is
+// more to do for p.
 func (m *Mesh) serve(p *member, now moment) bool {
 	moved := m.sendLetters(p)
 	moved = m.sendOutbox(p) || moved
@@ -160,12 +163,26 @@ func (m *Mesh) serve(p *member, now moment) bool {
 		p.last = now
 	}
 	if len(p.queue)+len(p.outbox)+len(p.open)+len(p.drains)+len(p.closing) == 0 {
-		return false
+		if len(p.sends) == 0 || p.state != present {
+			return false
+		}
+		if now.Sub(p.last) > m.timeout/4 {
+			m.probe(p)
+		}
+		return true
 	}
 	if p.state == present && now.Sub(p.last) > m.timeout {
 		m.giveUp(p, "has not answered for "+m.timeout.String())
 	}
 	return true
+}
+
+// probe asks member p for a reply that its library gives, whatever its program does. Messages that
+// wait for the program of p have no deadline, but the reply has one, so that they end if p is
+// stopped.
+func (m *Mesh) probe(p *member) {
+	p.last = time.Now()
+	m.enqueue(p, &operation{req: m.newRequest(p, "probe", fmt.Sprintf("member %d", p.number)), kind: doProbe})
 }
 
 // sendOutbox sends the messages in a member's outbox, in order, until the engine has no room. It

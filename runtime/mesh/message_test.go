@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -63,6 +64,28 @@ func TestMessages(t *testing.T) {
 	for _, req := range requests {
 		await(t, req)
 	}
+}
+
+// TestMessagesToSilent sends more messages than a member stores. While its program receives none they
+// wait, however long; when the member does not answer any more, they end after the timeout.
+func TestMessagesToSilent(t *testing.T) {
+	const timeout = 200 * time.Millisecond
+	short := func(o *Options) { o.Timeout = timeout }
+	a, b := open(t, 0, 2, short), open(t, 1, 2, short)
+	introduce(t, a, b)
+	var last *Request
+	for range window + 1 {
+		var err error
+		if last, err = a.Send(1, []byte("more")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := last.Wait(5 * timeout); !errors.Is(err, shmerr.ErrTimeout) {
+		t.Errorf("a message to a program that receives none: %v", err)
+	}
+	b.e.WithLock(func() { // nobody polls for b any more
+		wants(t, last.Wait(20*timeout), shmerr.ErrPeerLost, "member 1 has not answered for 200ms")
+	})
 }
 
 // TestMessagesOfLeft receives messages of a member that has left, and sends it one.

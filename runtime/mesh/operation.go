@@ -17,9 +17,14 @@ const (
 	doPut operationKind = iota
 	doGet
 	doFlush
+	doProbe // as a flush, but without an order: its reply shows only that the member lives
 )
 
-// operation is a put, a get or a flush that was not posted in full.
+// moves reports whether operations of a kind name bytes of a region. The others fetch a word of the
+// member itself, for its reply.
+func (k operationKind) moves() bool { return k == doPut || k == doGet }
+
+// operation is a put, a get, a flush or a probe that was not posted in full.
 type operation struct {
 	req     *Request
 	kind    operationKind
@@ -236,7 +241,7 @@ func (m *Mesh) newRequest(p *member, op, on string) *Request {
 
 // enqueue adds an operation to those that wait to be posted. advance posts it at once if it can.
 func (m *Mesh) enqueue(p *member, o *operation) {
-	if o.kind == doFlush {
+	if !o.kind.moves() {
 		o.req.parts = make([]proxy.Request, 1)
 	}
 	o.req.unposted++
@@ -261,7 +266,7 @@ func (m *Mesh) post(p *member, o *operation) bool {
 		part := &o.req.parts[o.req.begun]
 		n, st := min(o.n, m.maxPart), proxy.Done
 		switch {
-		case o.kind == doFlush:
+		case !o.kind.moves():
 			st = e.AMO(pe, flushed, fabric.OpFetch, 8, 0, 0, nil, part)
 		case o.kind == doGet:
 			st = e.Get(pe, o.offset, o.local, n, part)

@@ -259,7 +259,7 @@ func (m *Mesh) beginRelease(p *member, id regionID) {
 	known.closed = true
 	kept := p.queue[:0]
 	for _, o := range p.queue {
-		if o.kind != doFlush && o.region == id.Number {
+		if o.kind.moves() && o.region == id.Number {
 			o.req.fail(closedBy(p.number, id))
 			o.req.unposted--
 			continue

@@ -17,6 +17,13 @@ var meshDefects = []defect{
 		by:   unit("./runtime/mesh", "^TestReadsOfClosing$"), says: `the region was closed before its reads had ended`,
 	},
 	{
+		id: "mesh/message-to-stopped", file: "runtime/mesh/drive.go",
+		was:  "		if now.Sub(p.last) > m.timeout/4 {",
+		is:   "		if false && now.Sub(p.last) > m.timeout/4 {",
+		user: "a message to a member that is stopped waits for ever",
+		by:   unit("./runtime/mesh", "^TestMessagesToSilent$"), says: `it has not ended within 4s`,
+	},
+	{
 		id: "mesh/bytes-of-gpus-to-anyone", file: "runtime/mesh/operation.go",
 		was:  "kind == doPut && m.stage != nil && !p.gpu && ",
 		is:   "kind == doPut && m.stage != nil && p.gpu && ",
