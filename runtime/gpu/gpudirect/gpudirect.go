@@ -118,16 +118,15 @@ func (a *Access) Allows(path Path, c fabric.Caps) error {
 const page = 4096
 
 // Register calls register with n bytes at an address of the GPU, described for one path. A dma-buf
-// has whole pages, so it has the rest of the first and of the last page, too. live says that the
-// program uses the memory already. The caller's registration keeps the dma-buf, so Register closes
+// has whole pages, so that the memory has an offset in it; the rest of its first and last page is
+// not registered, and no peer reaches it. live says that the program uses the memory already. The caller's registration keeps the dma-buf, so Register closes
 // its descriptor afterwards. If register succeeds, Register also makes the program's synchronous
 // copies to the memory wait until the bytes are there (SyncMemops), and logs the first failure.
 func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (err error) {
 	m := a.describe(at, n, live)
 	if path == DMABuf {
 		begin, end := at&^(page-1), (at+gpu.Address(n)+page-1)&^(page-1)
-		m.Base, m.Len = begin.Pointer(), uint64(end-begin)
-		fd, err := a.GPU.ExportDMABuf(begin, m.Len)
+		fd, err := a.GPU.ExportDMABuf(begin, uint64(end-begin))
 		if err != nil {
 			return err
 		}
@@ -136,7 +135,7 @@ func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, regist
 				a.Log("close a dma-buf: " + e.Error())
 			}
 		}()
-		m.File = fd
+		m.File, m.Offset = fd, uint64(at-begin)
 	}
 	if err := register(m); err != nil {
 		return err

@@ -53,15 +53,15 @@ func (r *recorder) register(m fabric.GPUMemory) error {
 			return err
 		}
 	}
-	return r.note(fmt.Sprintf("%s %#x %d of %d live %v", path, uintptr(m.Base), m.Len, m.Device, m.Live))
+	return r.note(fmt.Sprintf("%s %#x %d from %#x of %d live %v", path, uintptr(m.Base), m.Len, m.Offset, m.Device, m.Live))
 }
 
-// TestAttempt tries the paths in order, those that the GPU and the provider allow, and leaves no
-// dma-buf open.
+// TestAttempt tries the paths in order, those that the GPU and the provider allow, registers no byte
+// beside the memory, and leaves no dma-buf open.
 func TestAttempt(t *testing.T) {
 	const at = 0x7f40 // in the last page before 0x8000
 	all := gpu.Facts{Driver: "13.0", Major: 9, DMABuf: true, RDMA: true, RDMAVMM: true, WritesOrdering: 200}
-	export, file, address, synced := "export 0x7000 8192", "file 0x7000 8192 of 2 live true", "address 0x7f40 200 of 2 live true", "sync 0x7f40"
+	export, file, address, synced := "export 0x7000 8192", "file 0x7f40 200 from 0xf40 of 2 live true", "address 0x7f40 200 from 0x0 of 2 live true", "sync 0x7f40"
 	full := errors.New("full")
 	for _, c := range []struct {
 		name   string
