@@ -247,35 +247,40 @@ def as_ghost(call: str, what: str, operand: Any, *, heap: bool) -> Ghost | None:
     """
     if isinstance(operand, DeviceArray):
         return operand.live(call)
-    if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
-        return _of_torch(call, what, operand, heap)
+    is_tensor = getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr")
     # The caller reads other tensors as memory of the CPU. If they have none, torch raises an error.
-    if hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__"):
+    if not is_tensor and (
+        hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__")
+    ):
         return None
-    if heap:
-        _check_gpu_operands(call, what)
-    about = operand.__cuda_array_interface__
-    address, shape = int(about["data"][0]), tuple(map(int, about["shape"]))
-    kind = resolve(call, about["typestr"])
-    strides = about.get("strides")
-    return _checked(call, what, ghost_at(address, shape, kind, operand, strides), address, heap)
-
-
-def _check_gpu_operands(call: str, what: str) -> None:
-    """Raises an error if the library cannot copy operands in GPU memory with this heap."""
-    if state.heap not in _GPU_HEAPS:
+    if heap and state.heap not in _GPU_HEAPS:
         raise DeviceError(
             call,
             what,
             "it is in GPU memory, and the symmetric heap is in main memory",
             "copy it to the CPU first, or set SHMEM_HEAP=device",
         )
+    ghost = _of_torch(call, what, operand) if is_tensor else _of_interface(call, operand)
+    device = _gpu_of(call, what, ghost)
+    if heap and device is not None and is_elsewhere(device):
+        raise DeviceError(
+            call,
+            what,
+            f"it is on GPU {device}, and this PE's heap on GPU {heap_gpu()}",
+            "copy it to that GPU",
+        )
+    return ghost
 
 
-def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
-    """The memory of a tensor on a GPU. heap as in as_ghost."""
-    if heap:
-        _check_gpu_operands(call, what)
+def _of_interface(call: str, operand: Any) -> Ghost:
+    """The memory of an operand that has CUDA's array interface."""
+    about = operand.__cuda_array_interface__
+    address, shape = int(about["data"][0]), tuple(map(int, about["shape"]))
+    return ghost_at(address, shape, resolve(call, about["typestr"]), operand, about.get("strides"))
+
+
+def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
+    """The memory of a tensor on a GPU."""
     kind = resolve(call, str(tensor.dtype))
     try:
         address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
@@ -293,14 +298,15 @@ def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
         )
     if address == 0 and 0 not in shape:
         raise FreedError(call, what, "its memory was freed", "pass a tensor that has memory")
-    return _checked(call, what, ghost_at(address, shape, kind, tensor, strides), address, heap)
+    return ghost_at(address, shape, kind, tensor, strides)
 
 
-def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Ghost:
-    """Returns ghost. An error if its memory was freed or, with heap, is another GPU's."""
+def _gpu_of(call: str, what: str, ghost: Ghost) -> int | None:
+    """The GPU that has the memory; None: the heap's, or no memory. An error if it was freed."""
+    address = address_of(ghost)
     # The heap's memory is mapped and on the heap's GPU, also that of a block that was freed.
     if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
-        return ghost
+        return None
     device = _cuda.device_of(address)
     if device is None:
         raise FreedError(
@@ -309,14 +315,7 @@ def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Gh
             "the CUDA driver knows of no memory there: it was freed",
             "keep the array until its last use",
         )
-    if heap and is_elsewhere(device):
-        raise DeviceError(
-            call,
-            what,
-            f"it is on GPU {device}, and this PE's heap on GPU {heap_gpu()}",
-            "copy it to that GPU",
-        )
-    return ghost
+    return device
 
 
 # ----------------------------------------------------------- for the program
