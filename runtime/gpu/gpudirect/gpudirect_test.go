@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/shmerr"
 )
@@ -126,5 +127,14 @@ func TestUnsynced(t *testing.T) {
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "synchronous copy by the program has arrived: refused") || a.InOrder() {
 		t.Errorf("it logs %q, and writes are in order: %v", lines, a.InOrder())
+	}
+}
+
+// TestPaths has a path for each setting by which NICs reach memory of a GPU, and none for the others.
+func TestPaths(t *testing.T) {
+	for setting := config.GPUNetAuto; setting <= config.GPUNetCopy; setting++ {
+		if paths := Paths(setting); (len(paths) > 0) != setting.Reaches() {
+			t.Errorf("SHMEM_GPU_NET=%v: paths %v, and NICs reach the memory: %v", setting, paths, setting.Reaches())
+		}
 	}
 }
