@@ -18,7 +18,9 @@
 #define SHMEMI_COLUMN_ROUNDS 4 /* reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c) */
 #define SHMEMI_WORLD_ROUND 524288 /* and so many bytes a PE sends in a round, and so many it receives */
 #define SHMEMI_TEAM_ROUND 32768 /* the same of a team that is not the world */
-#define SHMEMI_WIDE_TEAMS 16 /* and the teams of so many of the first slots have room for rounds */
+#define SHMEMI_WIDE_TEAMS 12 /* and so many teams on several hosts have room for rounds of that size */
+#define SHMEMI_NARROW_ROUND 4096 /* the same of a team that is made while so many exist */
+#define SHMEMI_NARROW_TEAMS 32 /* and so many teams have room for those */
 #define SHMEMI_LINES_BYTES 3072 /* small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c) */
 #define SHMEMI_MAIL_LEAST 64 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
 #define SHMEMI_MAIL_MOST 65536 /* and so many at most */
@@ -121,7 +123,9 @@ _Static_assert(SHMEMI_TEAM_SLOT == 512, "TEAM_SLOT");
 _Static_assert(SHMEMI_COLUMN_ROUNDS == 4, "COLUMN_ROUNDS");
 _Static_assert(SHMEMI_WORLD_ROUND == 524288, "WORLD_ROUND");
 _Static_assert(SHMEMI_TEAM_ROUND == 32768, "TEAM_ROUND");
-_Static_assert(SHMEMI_WIDE_TEAMS == 16, "WIDE_TEAMS");
+_Static_assert(SHMEMI_WIDE_TEAMS == 12, "WIDE_TEAMS");
+_Static_assert(SHMEMI_NARROW_ROUND == 4096, "NARROW_ROUND");
+_Static_assert(SHMEMI_NARROW_TEAMS == 32, "NARROW_TEAMS");
 _Static_assert(SHMEMI_LINES_BYTES == 3072, "LINES_BYTES");
 _Static_assert(SHMEMI_MAIL_LEAST == 64, "MAIL_LEAST");
 _Static_assert(SHMEMI_MAIL_MOST == 65536, "MAIL_MOST");

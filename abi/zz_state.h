@@ -76,7 +76,7 @@ struct shmemi_state {
     char *scratch; /* this PE's internal buffers for collectives */
     size_t inbox_offset; /* of inbox below the user heap, the same on every PE */
     size_t scratch_size; /* bytes of scratch */
-    size_t columns_offset; /* of the rounds of reductions between hosts below the user heap, those of the world first, then those of the first slots of teams */
+    size_t columns_offset; /* of the rounds of reductions between hosts below the user heap, those of the world first, then those of teams, first the wide ones */
     struct shmemi_statuspage *live; /* what other processes see of this PE */
     size_t teams_offset; /* of the areas of teams below the user heap */
     size_t team_size; /* of one: words, scratch, agreements */

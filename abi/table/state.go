@@ -63,7 +63,7 @@ var state = Unit{
 			{Name: "scratch", Type: "ptr", C: "char *", Doc: "this PE's internal buffers for collectives"},
 			{Name: "inbox_offset", Type: "size", Doc: "of inbox below the user heap, the same on every PE"},
 			{Name: "scratch_size", Type: "size", Doc: "bytes of scratch"},
-			{Name: "columns_offset", Type: "size", Doc: "of the rounds of reductions between hosts below the user heap, those of the world first, then those of the first slots of teams"},
+			{Name: "columns_offset", Type: "size", Doc: "of the rounds of reductions between hosts below the user heap, those of the world first, then those of teams, first the wide ones"},
 			{Name: "live", Type: "ptr", C: "struct shmemi_statuspage *", GoType: "*statuspage.PE", Doc: "what other processes see of this PE"},
 			{Name: "teams_offset", Type: "size", Doc: "of the areas of teams below the user heap"},
 			{Name: "team_size", Type: "size", Doc: "of one: words, scratch, agreements"},

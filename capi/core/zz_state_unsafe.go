@@ -70,7 +70,7 @@ type State struct {
 	scratch         unsafe.Pointer // this PE's internal buffers for collectives
 	inboxOffset     uint64         // of inbox below the user heap, the same on every PE
 	scratchSize     uint64         // bytes of scratch
-	columnsOffset   uint64         // of the rounds of reductions between hosts below the user heap, those of the world first, then those of the first slots of teams
+	columnsOffset   uint64         // of the rounds of reductions between hosts below the user heap, those of the world first, then those of teams, first the wide ones
 	live            *statuspage.PE // what other processes see of this PE
 	teamsOffset     uint64         // of the areas of teams below the user heap
 	teamSize        uint64         // of one: words, scratch, agreements

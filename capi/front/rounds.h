@@ -16,8 +16,8 @@ SHMEMI_INLINE bool shmemi_has_columns(const struct shmemi_team *t)
     return shmemi_by_nodes(t) && t->rounds != NULL;
 }
 
-/* Reports whether a round of a team with columns has a part for each node: up to 2,048 nodes, of
- * teams other than the world up to 128. */
+/* Reports whether a round of a team with columns has a part for each node: up to 2,048 nodes in the
+ * world, 128 in wide teams and 16 in narrow ones. */
 SHMEMI_INLINE bool shmemi_has_parts(const struct shmemi_team *t)
 {
     return shmemi_has_columns(t) && shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;

@@ -70,24 +70,23 @@ static struct shmemi_team *make_remaining(const struct shmemi_team *t,
     return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
 }
 
-/* Tries once to make the team of the survivors, by the two agreements of this file, in *made and
- * *slot. Returns 1 if it is made, 0 to try again because another PE was lost or a slot was taken
+/* Tries once to make the team of the survivors, by the two agreements of this file, in *made.
+ * Returns 1 if it is made, 0 to try again because another PE was lost or a slot was taken
  * meanwhile, and -1 if it cannot be made. The result is the same on every PE that is alive. */
-static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
-                       const char *call)
+static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, const char *call)
 {
     size_t size = shmemi_common_size(parent);
     struct shmemi_common *lost = (void *)(parent->agreeing + 2 * size),
                          *all = (void *)(parent->agreeing + 3 * size);
     fill_contribution(parent, lost);
     shmemi_agree(parent, lost, call);
-    *slot = shmemi_team_ids_lowest(lost->free, 0);
-    if (shmemi_common_lost(lost, parent->me) || *slot < 0)
+    struct shmemi_team_id id = shmemi_team_ids_choose(lost->free, 0);
+    if (shmemi_common_lost(lost, parent->me) || id.slot < 0)
         return -1;
     report_losses(parent, lost, call);
     *made = make_remaining(parent, lost);
-    bool claimed = *made != NULL && shmemi_team_ids_claim(made, slot, 1);
-    bool placed = claimed && shmemi_team_id_occupy(*made, *slot, call) == 0;
+    bool claimed = *made != NULL && shmemi_team_ids_claim(made, &id, 1);
+    bool placed = claimed && shmemi_team_id_occupy(*made, id.slot, call) == 0;
     fill_contribution(parent, all);
     all->flags = (*made != NULL && (placed || !claimed) ? MEMORY : 0) | (claimed ? CLAIMED : 0);
     shmemi_agree(parent, all, call);
@@ -95,7 +94,7 @@ static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, in
     if (all->flags == GOOD && memcmp(all->lost, lost->lost, lost_bytes) == 0)
         return 1;
     if (claimed)
-        shmemi_team_ids_disclaim(made, slot, 1);
+        shmemi_team_ids_disclaim(made, &id, 1);
     shmemi_team_drop(*made);
     return all->flags & MEMORY ? 0 : -1;
 }
@@ -106,7 +105,7 @@ static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, in
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call), *made = NULL;
-    int slot, rc;
+    int rc;
     if (new_team == NULL)
         shmemi_abort(call, "pass the address of a shmem_team_t", "new_team is NULL");
     *new_team = SHMEM_TEAM_INVALID;
@@ -116,7 +115,7 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
      * has the slot. */
     shmemi_team_settle(parent, call);
     do
-        rc = try_to_make(parent, &made, &slot, call);
+        rc = try_to_make(parent, &made, call);
     while (rc == 0);
     if (rc < 0)
         return -1;

@@ -38,19 +38,36 @@ int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
     return t->lines + SHMEMI_LINES_BYTES;
 }
 
-/* Sets the memory of a team for the rounds of reductions between nodes. Only the world (slot -1)
- * and the first SHMEMI_WIDE_TEAMS slots have such memory. */
-void shmemi_team_rounds(struct shmemi_team *t, int slot)
+/* Sets t->rounds to memory `before` rounds' bytes behind the beginning of that for rounds. Each
+ * round has two halves: what a PE sends, and what it receives. */
+static void place_rounds(struct shmemi_team *t, size_t before, size_t round_bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
-    char *at = s->peer_base[s->my_pe] - s->columns_offset;
-    const size_t each = 2 * SHMEMI_COLUMN_ROUNDS; /* a round's halves: sent, and received */
     t->rounds_begun = 0;
+    t->round_bytes = round_bytes;
+    t->rounds =
+        s->peer_base[s->my_pe] - s->columns_offset + 2 * (size_t)SHMEMI_COLUMN_ROUNDS * before;
+}
+
+/* Sets the memory of a team for the rounds of reductions between nodes, if it has any. */
+void shmemi_team_rounds(struct shmemi_team *t)
+{
+    const size_t wide = SHMEMI_WIDE_TEAMS, place = (size_t)t->rounds_place;
     t->rounds = NULL;
-    if (slot >= SHMEMI_WIDE_TEAMS)
+    if (t->rounds_place < 0)
         return;
-    t->round_bytes = slot < 0 ? SHMEMI_WORLD_ROUND : SHMEMI_TEAM_ROUND;
-    t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
+    if (place < wide)
+        place_rounds(t, SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * place, SHMEMI_TEAM_ROUND);
+    else
+        place_rounds(
+            t, SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * wide + SHMEMI_NARROW_ROUND * (place - wide),
+            SHMEMI_NARROW_ROUND);
+}
+
+/* Sets the memory of the world for rounds. */
+void shmemi_world_rounds(void)
+{
+    place_rounds(&shmemi_world, 0, SHMEMI_WORLD_ROUND);
 }
 
 /* Returns the index, within the team, of the node of a member. */

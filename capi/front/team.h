@@ -55,6 +55,7 @@ struct shmemi_team {
      * were begun; NULL: none. */
     char *rounds;
     size_t round_bytes;
+    int rounds_place; /* which memory for rounds (team_ids.h) the team has; -1: none */
     uint64_t rounds_begun;
     long *psync; /* an active set's words for its messages (activeset_messages.h); else NULL */
     uint64_t exchanges; /* how many exchanges were begun: their parity selects the set of slots */
@@ -110,9 +111,14 @@ SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint3
     return (t->node + i) % t->n_nodes;
 }
 
-/* Sets t->rounds to the memory of a team slot for rounds of reductions between nodes, if the slot
- * has such memory. Slot -1 means the world team. */
-void shmemi_team_rounds(struct shmemi_team *t, int slot);
+/* The memory for rounds is divided into places: those of wide teams come first, then those of
+ * narrow teams, whose rounds are smaller. */
+enum { SHMEMI_ROUNDS_PLACES = SHMEMI_WIDE_TEAMS + SHMEMI_NARROW_TEAMS };
+
+/* Sets t->rounds to the memory for rounds at t->rounds_place, or to NULL if that is -1. */
+void shmemi_team_rounds(struct shmemi_team *t);
+/* The same for the world, which has memory of its own. */
+void shmemi_world_rounds(void);
 
 /* Fills in the fields that follow from t->n and t->pes. Returns 0, or -1 if there is no memory. */
 int shmemi_team_place(struct shmemi_team *t);

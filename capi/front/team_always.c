@@ -17,6 +17,13 @@
 
 #include <stdlib.h>
 
+/* Returns the place of a predefined team in the memory for rounds, if it is on several nodes. The
+ * two that may be have the places that no other team gets (team_ids.c). */
+static int rounds_place_of(shmem_team_t team)
+{
+    return team == SHMEMX_TEAM_SAME_MYPE_NODE ? 0 : 1;
+}
+
 /* Makes a predefined team, whose handle is `team`, of n PEs; it owns the array pes. Returns 0, or
  * -1 if there is no memory, or if pes is NULL. */
 static int add_team(shmem_team_t team, int32_t *pes, int n)
@@ -24,8 +31,10 @@ static int add_team(shmem_team_t team, int32_t *pes, int n)
     struct shmemi_team *t = &shmemi_always[team];
     *t = (struct shmemi_team){.n = n, .pes = pes};
     int slot = team == SHMEM_TEAM_SHARED ? 0 : team;
-    if (pes == NULL || shmemi_team_place(t) != 0 ||
-        shmemi_team_id_occupy(t, slot, "shmem_init") != 0)
+    if (pes == NULL || shmemi_team_place(t) != 0)
+        return -1;
+    t->rounds_place = t->n_nodes > 1 ? rounds_place_of(team) : -1;
+    if (shmemi_team_id_occupy(t, slot, "shmem_init") != 0)
         return -1;
     shmemi_kernels_show(t, team, "shmem_init");
     return 0;
@@ -121,7 +130,7 @@ int shmemi_teams_open(void)
     w->scratch = s->scratch;
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;
-    shmemi_team_rounds(w, -1);
+    shmemi_world_rounds();
     return 0;
 }
 

@@ -17,6 +17,12 @@
 enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID };
 static struct shmemi_team *teams[SHMEMI_TEAM_SLOTS];
 static uint32_t generations[SHMEMI_TEAM_SLOTS];
+
+/* The places in the memory for rounds that teams of this PE have, as bits. The first two belong to
+ * predefined teams. */
+enum { PLACES_OF_ALWAYS = 2 };
+static uint64_t places;
+_Static_assert(SHMEMI_ROUNDS_PLACES <= 64, "a place has a bit");
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The predefined teams but the world, by handle; a team without PEs does not exist. */
@@ -37,7 +43,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     /* Two sets of slots share what is left between the lines and the agreements. */
     t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
-    shmemi_team_rounds(t, slot);
+    shmemi_team_rounds(t);
     free(t->sent); /* the team may have occupied another slot, in an earlier try */
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);
@@ -88,6 +94,7 @@ void shmemi_slots_close(void)
         shmemi_team_drop(teams[slot]);
         teams[slot] = NULL;
     }
+    places = 0;
 }
 
 /* Reports whether a team exists that the program has made. */
@@ -159,23 +166,38 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 
 /* ------------------------------------------------------------- free and taken */
 
-/* Sets a bit for each team slot that is free at this PE. */
+/* Sets a bit for each team slot, and for each place in the memory for rounds, that is free at this
+ * PE. */
 void shmemi_team_ids_free(uint64_t *out)
 {
     memset(out, 0, SHMEMI_TEAM_SLOTS / 8);
     uint32_t slots = shmemi_archive_slots(shmemi_state.max_teams);
-    for (uint32_t slot = FIRST_SLOT; slot < slots; slot++)
+    for (uint32_t slot = FIRST_SLOT; slot < slots && slot < SHMEMI_FIRST_PLACE; slot++)
         if (teams[slot] == NULL)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
+    pthread_mutex_lock(&mutex);
+    for (int place = PLACES_OF_ALWAYS; place < SHMEMI_ROUNDS_PLACES; place++)
+        out[SHMEMI_FIRST_PLACE / 64] |= ~places & (uint64_t)1 << place;
+    pthread_mutex_unlock(&mutex);
 }
 
-/* Returns the lowest bit that is set, from a number on, or -1. */
-int shmemi_team_ids_lowest(const uint64_t *bits, int from)
+/* Returns the number of the i-th bit that is set, of those from `first` to end - 1, less `first`;
+ * -1 if there are not so many. */
+static int bit_at(const uint64_t *bits, int first, int end, int i)
 {
-    for (int i = from; i < SHMEMI_TEAM_SLOTS; i++)
-        if (bits[i / 64] >> i % 64 & 1)
-            return i;
+    for (int at = first; at < end; at++)
+        if ((bits[at / 64] >> at % 64 & 1) && i-- == 0)
+            return at - first;
     return -1;
+}
+
+/* Returns the slot and the place of the i-th new team of a call. The place depends on nothing but
+ * the bits and i: not on whether the PE's other new team needs one, which its members know each of
+ * their own. */
+struct shmemi_team_id shmemi_team_ids_choose(const uint64_t *free, int i)
+{
+    return (struct shmemi_team_id){bit_at(free, 0, SHMEMI_FIRST_PLACE, i),
+                                   bit_at(free, SHMEMI_FIRST_PLACE, SHMEMI_TEAM_SLOTS, i)};
 }
 
 /* Returns a new team of the n PEs in pes, an array that the team then owns. If there is no memory,
@@ -202,28 +224,48 @@ void shmemi_team_drop(struct shmemi_team *t)
     free(t);
 }
 
-/* Enters the n teams of `made`, of which some may be NULL, into their slots, all or none. Returns
- * false if another thread has occupied one of the slots meanwhile. */
-bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
+/* Returns the bit of a team's place in the memory for rounds, 0 if it has none. */
+static uint64_t place_of(const struct shmemi_team *t)
+{
+    return t->rounds_place < 0 ? 0 : (uint64_t)1 << t->rounds_place;
+}
+
+/* Enters the n teams of `made`, of which some may be NULL, into their slots, all or none, and gives
+ * those on several nodes their places. Returns false if another thread has occupied a slot or a
+ * place meanwhile. */
+bool shmemi_team_ids_claim(struct shmemi_team **made, const struct shmemi_team_id *ids, int n)
 {
     bool free = true;
     pthread_mutex_lock(&mutex);
-    for (int i = 0; i < n; i++)
-        free &= made[i] == NULL || teams[slots[i]] == NULL;
+    for (int i = 0; i < n; i++) {
+        if (made[i] == NULL)
+            continue;
+        made[i]->rounds_place = made[i]->n_nodes > 1 ? ids[i].rounds : -1;
+        free &= teams[ids[i].slot] == NULL && !(places & place_of(made[i]));
+    }
     for (int i = 0; free && i < n; i++)
-        if (made[i] != NULL)
-            teams[slots[i]] = made[i];
+        if (made[i] != NULL) {
+            teams[ids[i].slot] = made[i];
+            places |= place_of(made[i]);
+        }
     pthread_mutex_unlock(&mutex);
     return free;
 }
 
+/* Takes a team out of its slot, and gives its place back; the caller has locked the mutex. */
+static void leave_slot(const struct shmemi_team *t, int slot)
+{
+    teams[slot] = NULL;
+    places &= ~place_of(t);
+}
+
 /* Removes teams from their slots again. */
-void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n)
+void shmemi_team_ids_disclaim(struct shmemi_team **made, const struct shmemi_team_id *ids, int n)
 {
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < n; i++)
-        if (made[i] != NULL && slots[i] >= 0 && teams[slots[i]] == made[i])
-            teams[slots[i]] = NULL;
+        if (made[i] != NULL && ids[i].slot >= 0 && teams[ids[i].slot] == made[i])
+            leave_slot(made[i], ids[i].slot);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -231,7 +273,7 @@ void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n
 void shmemi_slot_release(struct shmemi_team *t)
 {
     pthread_mutex_lock(&mutex);
-    teams[t->slot] = NULL;
+    leave_slot(t, t->slot);
     pthread_mutex_unlock(&mutex);
     shmemi_team_drop(t);
 }

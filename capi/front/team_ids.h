@@ -5,6 +5,7 @@
 #ifndef SHMEMI_TEAM_IDS_H
 #define SHMEMI_TEAM_IDS_H
 
+#include "agree.h"
 #include "team.h"
 
 #pragma GCC visibility push(hidden)
@@ -26,16 +27,24 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing happens */
 
-/* Sets a bit of out for each team slot that this PE has free. */
+/* What a new team gets, the same on all its members: a slot, and a place in the memory for rounds
+ * (team.h), which it takes if it is on several nodes. -1: none is free. */
+struct shmemi_team_id {
+    int32_t slot, rounds;
+};
+
+/* Sets a bit of out, which has SHMEMI_TEAM_SLOTS bits, for each slot that this PE has free, and
+ * from bit SHMEMI_FIRST_PLACE on one for each place in the memory for rounds. */
+enum { SHMEMI_FIRST_PLACE = SHMEMI_TEAM_SLOTS - 64 };
 void shmemi_team_ids_free(uint64_t *out);
-/* Returns the lowest slot of such a set, from a number on, or -1. */
-int shmemi_team_ids_lowest(const uint64_t *bits, int from);
+/* Returns the id of the i-th new team of a call, by the bits that all its PEs have set. */
+struct shmemi_team_id shmemi_team_ids_choose(const uint64_t *free, int i);
 
 /* Enters the n teams that are not NULL into their slots. Returns false, and enters none, if another
- * thread has claimed one of the slots meanwhile. */
-bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
+ * thread has claimed one of the slots or places meanwhile. */
+bool shmemi_team_ids_claim(struct shmemi_team **made, const struct shmemi_team_id *ids, int n);
 /* Removes the teams from their slots again. */
-void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
+void shmemi_team_ids_disclaim(struct shmemi_team **made, const struct shmemi_team_id *ids, int n);
 
 /* Sets the memory that a team uses in its slot, in the internal area and in the memory of kernels.
  * Returns 0, or -1 if there is no memory. */

@@ -39,10 +39,10 @@ _Static_assert(sizeof(struct proposal) == 144, "the size in runtime/job/area.tea
 struct reply {
     uint64_t word;
     int32_t verdict;
-    int32_t slot;
+    struct shmemi_team_id id;
     /* In a refusal: two PEs that conflict, and the numbers that they have passed. */
     int32_t pes[2], numbers[2];
-    uint64_t spare[4];
+    int32_t spare[7];
     int32_t list[];
 };
 _Static_assert(sizeof(struct reply) == 64, "the size in runtime/job/area.teamInitSize");
@@ -234,8 +234,7 @@ static void decide_round(const struct forming *m, struct reply *a)
         a->verdict = FULL_MEMORY;
     else if (!(all.state & CLAIMED))
         a->verdict = AGAIN;
-    else if (m->round % 2 == 1 &&
-             (a->slot = shmemi_team_ids_lowest(all.free, SHMEMI_FIRST_TEAM_ID)) < 0)
+    else if (m->round % 2 == 1 && (a->id = shmemi_team_ids_choose(all.free, 0)).slot < 0)
         a->verdict = NO_SLOT;
 }
 
@@ -356,16 +355,16 @@ static void leave_refused(struct forming *m, struct proposal *p)
 static int64_t make_team(const struct forming *m, const struct reply *a, int num_contexts,
                          struct shmemi_team **t)
 {
-    int slot = a->slot;
+    struct shmemi_team_id id = a->id;
     int32_t *pes = malloc(sizeof(int32_t) * (size_t)m->n);
     if (pes != NULL)
         memcpy(pes, a->list, sizeof(int32_t) * (size_t)m->n);
     *t = pes == NULL ? NULL : shmemi_team_new(pes, m->n, num_contexts);
     if (*t == NULL)
         return CLAIMED;
-    if (!shmemi_team_ids_claim(t, &slot, 1))
+    if (!shmemi_team_ids_claim(t, &id, 1))
         return MEMORY;
-    return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
+    return shmemi_team_id_occupy(*t, id.slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
 /* Makes the team with the other PEs, in as many rounds as necessary. Returns 0, or -1 after it has
@@ -385,14 +384,14 @@ static int form_team(struct forming *m, struct reply *made_reply, int num_contex
             leave_refused(m, &p);
             return -1;
         }
-        int slot = a->slot;
+        struct shmemi_team_id id = a->id;
         p.state = make_team(m, a, num_contexts, &t);
         a = send_proposal(m, &p, made_reply);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
             return 0;
         }
-        shmemi_team_ids_disclaim(&t, &slot, 1);
+        shmemi_team_ids_disclaim(&t, &id, 1);
         shmemi_team_drop(t);
         if (a == NULL || a->verdict != AGAIN) {
             if (a != NULL)

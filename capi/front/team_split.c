@@ -2,7 +2,8 @@
  * team_split.c: teams that are split from others.
  *
  * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one: they
- * combine their sets of free slots by a bitwise and. Teams of one split have no PE in common and
+ * combine their sets of free slots by a bitwise and. With the slot goes a place in the memory for
+ * rounds, if the team is on several nodes. Teams of one split have no PE in common and
  * share a slot. Before the first message all members have cleared the slot's words; after the last
  * one no message is under way, since each message is awaited by the call to which it belongs.
  */
@@ -99,8 +100,8 @@ enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
  * teams at once.
  */
 static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **made, int n,
-                              int64_t flags, const struct argument *args, int *slots,
-                              const char *call)
+                              int64_t flags, const struct argument *args,
+                              struct shmemi_team_id *ids, const char *call)
 {
     static const struct shmemi_reducer votes = {combine_votes, sizeof(struct vote)};
     struct vote mine = {.flags = flags}, all;
@@ -114,20 +115,20 @@ static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **m
         return 0;
     check_equal_arguments(&all, args, call);
     for (int i = 0; i < n; i++)
-        slots[i] = shmemi_team_ids_lowest(all.free, i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);
-    if (!(all.flags & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
+        ids[i] = shmemi_team_ids_choose(all.free, i);
+    if (!(all.flags & MEMORY) || ids[n - 1].slot < 0)
         return 0;
-    if (!shmemi_team_ids_claim(made, slots, n))
+    if (!shmemi_team_ids_claim(made, ids, n))
         mine.flags &= ~(int64_t)CLAIMED;
     for (int i = 0; (mine.flags & CLAIMED) && i < n; i++)
-        if (made[i] != NULL && shmemi_team_id_occupy(made[i], slots[i], call) != 0)
+        if (made[i] != NULL && shmemi_team_id_occupy(made[i], ids[i].slot, call) != 0)
             mine.flags &= ~(int64_t)MEMORY;
     /* This is also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_unbroken())
         all.flags = 0;
     if (all.flags != GOOD && (mine.flags & CLAIMED))
-        shmemi_team_ids_disclaim(made, slots, n);
+        shmemi_team_ids_disclaim(made, ids, n);
     return all.flags;
 }
 
@@ -137,7 +138,7 @@ static int split_team(struct shmemi_team *parent, const struct plan *plans, int 
                       const struct argument *args, shmem_team_t **handles, const char *call)
 {
     struct shmemi_team *made[2] = {NULL, NULL};
-    int slots[2] = {-1, -1};
+    struct shmemi_team_id ids[2] = {{-1, -1}, {-1, -1}};
     int64_t flags = GOOD, result;
     if (!shmemi_collective_begin(parent, call))
         return -1;
@@ -148,7 +149,7 @@ static int split_team(struct shmemi_team *parent, const struct plan *plans, int 
             flags = CLAIMED;
     }
     do
-        result = agree_on_slots(parent, made, n, flags, args, slots, call);
+        result = agree_on_slots(parent, made, n, flags, args, ids, call);
     while (result == MEMORY);
     shmemi_collective_end();
     for (int i = 0; i < n; i++) {

@@ -5,7 +5,8 @@
  * that each checks all that it has got, and the bytes behind it. PEs meet only when all arrays were
  * used, so that calls overlap.
  *
- * The arguments: how many calls, and the seed.
+ * The arguments: how many calls, the seed, and how many teams to make before those that are used,
+ * which then have little memory for reductions between hosts, or none (capi/front/team_ids.h).
  */
 #include "check.h"
 
@@ -17,7 +18,7 @@ static const char *const names[KINDS] = {
     "alltoall",  "sum_inscan and sum_exscan"};
 
 /* Arrays that are used in turn, so that a PE may be a few calls ahead. */
-enum { ARRAYS = 4, TEAMS = 5 };
+enum { ARRAYS = 4, TEAMS = 6 };
 static const size_t bytes = (size_t)4 << 20;
 
 struct team {
@@ -64,11 +65,13 @@ static void add_team(shmem_team_t team)
     n_teams++;
 }
 
-/* All PEs; the odd ones; those but the last in reverse order; a row and a column. */
-static void make_teams(void)
+/* All PEs; the odd ones; those but the last in reverse order; a row and a column; all PEs again. */
+static void make_teams(uint64_t earlier)
 {
     int n = check.n, wide = n > 3 ? n / 2 : n;
-    shmem_team_t odd, reverse, row, column;
+    shmem_team_t odd, reverse, row, column, all;
+    for (; earlier > 0; earlier--)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &all);
     add_team(SHMEM_TEAM_WORLD);
     shmem_team_split_strided(SHMEM_TEAM_WORLD, n > 1, 2, n / 2 + (n == 1), NULL, 0, &odd);
     add_team(odd);
@@ -77,6 +80,8 @@ static void make_teams(void)
     shmem_team_split_2d(SHMEM_TEAM_WORLD, wide, NULL, 0, &row, NULL, 0, &column);
     add_team(row);
     add_team(column);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &all);
+    add_team(all);
 }
 
 /* The i-th element of a PE in a call. Sums of them do not overflow. */
@@ -270,7 +275,7 @@ int main(int argc, char **argv)
         sources[i] = shmem_malloc(bytes);
         dests[i] = shmem_malloc(bytes);
     }
-    make_teams();
+    make_teams(argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
     for (uint64_t call = 0; call < calls; call++) {
         state = (seed * 1000003 + call) * 0x9E3779B97F4A7C15u + 1;
         int kind = (int)draw(KINDS);

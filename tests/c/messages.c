@@ -7,7 +7,7 @@
 
 #include <shmemx.h>
 
-enum { BARRIER, SUM, ALLTOALL, TESTS };
+enum { BARRIER, SUM, ALLTOALL, TEAM, TESTS };
 
 static bool alone, together; /* no two PEs share memory, or all do */
 static uint64_t *from, *to;
@@ -70,6 +70,40 @@ static uint64_t sum_messages(unsigned n, unsigned me)
     return steps + (me < n - power);
 }
 
+enum { ELEMENTS = 128, TEAMS = 50 };
+
+/* Makes a team of all PEs, and returns how many messages it takes for a sum of 1 KiB. */
+static uint64_t sum_in_team(shmem_team_t *team, long *dest, const long *source)
+{
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, check.n, NULL, 0, team);
+    start();
+    shmem_long_sum_reduce(*team, dest, source, ELEMENTS);
+    return sent() - before;
+}
+
+/* Memory for reductions between hosts is of a few teams, and goes from those that are destroyed to
+ * new ones: the next team sums as the first one has. */
+static void sum_after_many_teams(void)
+{
+    shmem_team_t teams[TEAMS];
+    long *source = check_alloc(ELEMENTS * sizeof *source),
+         *dest = check_alloc(ELEMENTS * sizeof *dest);
+    uint64_t first = 0;
+    for (long i = 0; i < ELEMENTS; i++)
+        source[i] = i + 1;
+    for (int i = 0; i < TEAMS; i++) {
+        uint64_t n = sum_in_team(&teams[i], dest, source);
+        first = i == 0 ? n : first;
+    }
+    for (int i = 0; i < TEAMS; i++)
+        shmem_team_destroy(teams[i]);
+    uint64_t next = sum_in_team(&teams[0], dest, source);
+    CHECK(next == first, "a sum of 1 KiB takes %ju messages, and took %ju in the first team",
+          (uintmax_t)next, (uintmax_t)first);
+    CHECK(dest[ELEMENTS - 1] == (long)check.n * ELEMENTS, "the last sum is %ld",
+          dest[ELEMENTS - 1]);
+}
+
 int main(void)
 {
     check_open("messages", TESTS);
@@ -107,5 +141,8 @@ int main(void)
     for (unsigned pe = 0; pe < n; pe++)
         CHECK(to[pe] == ((uint64_t)pe << 32 | (unsigned)check.me), "block of PE %u: 0x%jx", pe,
               (uintmax_t)to[pe]);
+
+    check_start(TEAM, "shmem_team_split_strided");
+    sum_after_many_teams();
     return check_close();
 }

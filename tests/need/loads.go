@@ -20,7 +20,7 @@ var loads = map[string]load{
 	"ordering/chaos":     {2_500, 40_000, "rounds of tests/c/ordering.c on a network with chaos"},
 	"experts":            {12_000, 1_000_000, "messages that are counted and not signalled, on each of two networks without order (tests/examples, TestExperts)"},
 	"collectives":        {60, 1_000, "collective calls of random kinds, sizes and teams (tests/c/collectives.c)"},
-	"collectives/pieces": {240, 1_000, "the same on four hosts, so that broadcasts of several pieces are among them"},
+	"collectives/pieces": {240, 1_000, "the same where more calls are needed, for broadcasts of several pieces and sums of the last team"},
 	"fill":               {32, 1_200, "pages of 64 KiB that each of four clients gets in a round (tests/examples, TestPagedFill)"},
 	"cells":              {100, 300, "cells that a kernel puts over each network, by each kind of GPU (runtime/proxy, TestPlayedCells)"},
 	"operations":         {200_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},

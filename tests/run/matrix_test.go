@@ -199,7 +199,10 @@ var (
 )
 
 var programs = map[string]program{
-	"collectives": {args: []string{rounds("collectives")}, argsIn: map[string][]string{"forced-8": {rounds("collectives/pieces")}}, many: true},
+	// With ten teams more than it uses those that it does have small rounds, and with 42 none.
+	"collectives": {args: []string{rounds("collectives")}, argsIn: map[string][]string{
+		"forced-8": {rounds("collectives/pieces")}, "hosts-3-1": {rounds("collectives"), "1", "10"}, "hosts-4": {rounds("collectives/pieces"), "1", "42"},
+	}, many: true},
 	// Bytes of GPU memory use other messages.
 	"counters": {hostOnly: true},
 	// Many rounds of all checks on the node and between two hosts, few where proxies copy; elsewhere

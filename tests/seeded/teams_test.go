@@ -38,9 +38,9 @@ var teamDefects = []defect{
 		by:   program("teams", "node-3"), says: `shmem_team_split_2d: PE \d: column: 1 PEs, should be 2`,
 	},
 	{
-		id: "teams/one-slot-for-two", file: "capi/front/team_split.c",
-		was:  "i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);",
-		is:   "i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0]);",
+		id: "teams/one-slot-for-two", file: "capi/front/team_ids.c",
+		was:  "bit_at(free, 0, SHMEMI_FIRST_PLACE, i),",
+		is:   "bit_at(free, 0, SHMEMI_FIRST_PLACE, 0),",
 		user: "collectives of the two teams of shmem_team_split_2d take each other's messages",
 		by:   program("teams", "node-4"), says: `team \d+ (does not exist|was destroyed)`,
 	},

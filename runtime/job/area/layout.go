@@ -39,7 +39,7 @@ type Layout struct {
 	TeamSize       uint64 // the area of one team: a word for each PE, lines, scratch, agreements
 	AgreeSize      uint64 // the agreements in it
 	Teams          uint64 // number of areas; one more is for the agreements of all PEs
-	ColumnsOffset  uint64 // rounds of reductions between hosts: of the world, then of the first slots of teams
+	ColumnsOffset  uint64 // rounds of reductions between hosts: of the world, then of teams, first the wide ones
 	NotifyOffset   uint64 // notification counters: of the program, then of eager transfers
 	EagerCounters  int    // how many of the notification counters are for eager transfers
 	TeamInitOffset uint64 // messages between PEs that form a team from an id (capi/front/team_init.c)
@@ -116,7 +116,7 @@ func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + 
 // columnsSize is the size of the buffers for the rounds of reductions between hosts: for each round
 // a PE has one for the elements that it sends, and one for those that it receives
 // (capi/front/columns.c).
-const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound)
+const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound + NarrowTeams*NarrowRound)
 
 // Rounds returns where the buffers for the rounds of reductions between hosts begin, in bytes below
 // the user heap, and their size.

@@ -17,7 +17,9 @@ const (
 	ColumnRounds  = 4      // reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)
 	WorldRound    = 524288 // and so many bytes a PE sends in a round, and so many it receives
 	TeamRound     = 32768  // the same of a team that is not the world
-	WideTeams     = 16     // and the teams of so many of the first slots have room for rounds
+	WideTeams     = 12     // and so many teams on several hosts have room for rounds of that size
+	NarrowRound   = 4096   // the same of a team that is made while so many exist
+	NarrowTeams   = 32     // and so many teams have room for those
 	linesBytes    = 3072   // small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c)
 	mailLeast     = 64     // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
 	mailMost      = 65536  // and so many at most
@@ -127,7 +129,9 @@ var (
 	_ = [1]struct{}{}[ColumnRounds-(4)]
 	_ = [1]struct{}{}[WorldRound-(524288)]
 	_ = [1]struct{}{}[TeamRound-(32768)]
-	_ = [1]struct{}{}[WideTeams-(16)]
+	_ = [1]struct{}{}[WideTeams-(12)]
+	_ = [1]struct{}{}[NarrowRound-(4096)]
+	_ = [1]struct{}{}[NarrowTeams-(32)]
 	_ = [1]struct{}{}[linesBytes-(3072)]
 	_ = [1]struct{}{}[mailLeast-(64)]
 	_ = [1]struct{}{}[mailMost-(65536)]
