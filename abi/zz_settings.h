@@ -41,10 +41,11 @@ enum {
     SHMEMI_COLLECTIVES_PAIRS = 4, /* reductions in pairs of nodes */
     SHMEMI_COLLECTIVES_HALVES = 8, /* reductions in pairs of nodes that each keep half of the elements */
     SHMEMI_COLLECTIVES_OWNERS = 16, /* reductions by owners of blocks */
-    SHMEMI_COLLECTIVES_CHAIN = 32, /* broadcasts from node to node */
-    SHMEMI_COLLECTIVES_WIDE = 64, /* broadcasts from each node to eight others */
-    SHMEMI_COLLECTIVES_PACKED = 128, /* blocks of a node together */
-    SHMEMI_COLLECTIVES_APART = 256, /* each block by itself */
+    SHMEMI_COLLECTIVES_DEST = 32, /* the same, with no memory but dest, where each node has two PEs */
+    SHMEMI_COLLECTIVES_CHAIN = 64, /* broadcasts from node to node */
+    SHMEMI_COLLECTIVES_WIDE = 128, /* broadcasts from each node to eight others */
+    SHMEMI_COLLECTIVES_PACKED = 256, /* blocks of a node together */
+    SHMEMI_COLLECTIVES_APART = 512, /* each block by itself */
 };
 
 /* No macro has taken a name. */
@@ -69,9 +70,10 @@ _Static_assert(SHMEMI_COLLECTIVES_STRAIGHT == 2, "COLLECTIVES_STRAIGHT");
 _Static_assert(SHMEMI_COLLECTIVES_PAIRS == 4, "COLLECTIVES_PAIRS");
 _Static_assert(SHMEMI_COLLECTIVES_HALVES == 8, "COLLECTIVES_HALVES");
 _Static_assert(SHMEMI_COLLECTIVES_OWNERS == 16, "COLLECTIVES_OWNERS");
-_Static_assert(SHMEMI_COLLECTIVES_CHAIN == 32, "COLLECTIVES_CHAIN");
-_Static_assert(SHMEMI_COLLECTIVES_WIDE == 64, "COLLECTIVES_WIDE");
-_Static_assert(SHMEMI_COLLECTIVES_PACKED == 128, "COLLECTIVES_PACKED");
-_Static_assert(SHMEMI_COLLECTIVES_APART == 256, "COLLECTIVES_APART");
+_Static_assert(SHMEMI_COLLECTIVES_DEST == 32, "COLLECTIVES_DEST");
+_Static_assert(SHMEMI_COLLECTIVES_CHAIN == 64, "COLLECTIVES_CHAIN");
+_Static_assert(SHMEMI_COLLECTIVES_WIDE == 128, "COLLECTIVES_WIDE");
+_Static_assert(SHMEMI_COLLECTIVES_PACKED == 256, "COLLECTIVES_PACKED");
+_Static_assert(SHMEMI_COLLECTIVES_APART == 512, "COLLECTIVES_APART");
 
 #endif

@@ -47,6 +47,7 @@ var settings = Unit{
 			{Name: "PAIRS", Doc: "reductions in pairs of nodes"},
 			{Name: "HALVES", Doc: "reductions in pairs of nodes that each keep half of the elements"},
 			{Name: "OWNERS", Doc: "reductions by owners of blocks"},
+			{Name: "DEST", Doc: "the same, with no memory but dest, where each node has two PEs"},
 			{Name: "CHAIN", Doc: "broadcasts from node to node"},
 			{Name: "WIDE", Doc: "broadcasts from each node to eight others"},
 			{Name: "PACKED", Doc: "blocks of a node together"},

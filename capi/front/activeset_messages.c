@@ -245,23 +245,44 @@ uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const 
            1;
 }
 
-/* Syncs the members of an active set: those of a node report to its first member, and the first
- * members of all nodes exchange messages at distances of 1, 2, 4 and so on (dissemination), and
- * then release the members of their node. */
-void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
+/* Begins a sync of the members of this node: all report to the first one. Returns whether this PE
+ * is the first one, which releases the others (release_node); they return released. */
+static bool gather_node(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
     if (t->me != leader) {
         shmemi_activeset_message(t, leader, SHMEMI_ARRIVED, call);
         shmemi_activeset_await(t, SHMEMI_RELEASED, 1, call);
-        return;
+        return false;
     }
     shmemi_activeset_await(t, SHMEMI_ARRIVED, t->n_near - 1, call);
+    return true;
+}
+
+/* Releases the other members of this node from a sync. */
+static void release_node(struct shmemi_team *t, const char *call)
+{
+    for (uint32_t i = 1; i < t->n_near; i++)
+        shmemi_activeset_message(t, t->near[i], SHMEMI_RELEASED, call);
+}
+
+/* Syncs the members of an active set that are on this node. */
+void shmemi_activeset_sync_node(struct shmemi_team *t, const char *call)
+{
+    if (gather_node(t, call))
+        release_node(t, call);
+}
+
+/* Syncs the members of an active set: the first members of all nodes exchange messages at distances
+ * of 1, 2, 4 and so on (dissemination) before they release the members of their node. */
+void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
+{
+    if (!gather_node(t, call))
+        return;
     int round = SHMEMI_ROUND;
     for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2, round++) {
         shmemi_activeset_message(t, t->leaders[(t->node + distance) % t->n_nodes], round, call);
         shmemi_activeset_await(t, round, 1, call);
     }
-    for (uint32_t i = 1; i < t->n_near; i++)
-        shmemi_activeset_message(t, t->near[i], SHMEMI_RELEASED, call);
+    release_node(t, call);
 }

@@ -53,6 +53,8 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
  * Returns 0 after the loss of a PE. */
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call);
 
+/* Waits until all members on this node have called it. */
+void shmemi_activeset_sync_node(struct shmemi_team *t, const char *call);
 /* Waits until all members have called it. */
 void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call);
 

@@ -166,6 +166,10 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
     if (t->n_near == 1)
         return;
     shmemi_fence_all();
+    if (t->psync != NULL) {
+        shmemi_activeset_sync_node(t, call);
+        return;
+    }
     if (t != &shmemi_world) {
         sync_in_lines(t, NULL, call);
         return;

@@ -62,6 +62,16 @@ static double time_direct(uint32_t n, double bytes)
     return latency() + time_to_send(n - 1.0, bytes);
 }
 
+/* Returns the modelled time in which each node sends `bytes` bytes to each of the others in rounds
+ * that have `part` bytes for each. Four rounds may be under way, and the second one behind a round
+ * waits for it, so two rounds take one latency. */
+static double time_in_rounds(const struct shmemi_team *t, double bytes, size_t part)
+{
+    double rounds = bytes > (double)part ? bytes / (double)part : 1;
+    return latency() * (1 + (rounds - 1) / 2) +
+           rounds * time_to_send(t->n_nodes - 1.0, bytes / rounds);
+}
+
 /* Returns the modelled time that a PE takes to combine `bytes` bytes of each node, and to copy as
  * many once before and once after; in nanoseconds. */
 static double time_to_combine(const struct shmemi_team *t, double bytes)
@@ -119,36 +129,62 @@ static enum shmemi_reduction selected_reduction(void)
     return SHMEMI_STRAIGHT;
 }
 
-/* Returns the algorithm with the smallest modelled time for a reduction of `bytes` bytes, among
- * those that are possible, unless SHMEM_COLLECTIVES selects one. */
-enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
+/* The words of SHMEM_COLLECTIVES that select how a column reduces. */
+enum {
+    WORDS_OF_STEPS = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_HALVES,
+    WORDS_OF_ROUNDS = SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS | WORDS_OF_STEPS
+};
+
+/* Returns the algorithm with the smallest modelled time for a reduction of `bytes` bytes in rounds,
+ * among those that are possible, and stores that time. */
+static enum shmemi_reduction fastest(const struct shmemi_team *t, size_t bytes, double *time)
 {
     const uint32_t nodes = t->n_nodes;
     const double all = (double)bytes, block = all / nodes;
-    const bool parts =
-        shmemi_part_bytes(t) >= SHMEMI_LEAST_PART; /* a round has one for each node */
+    const size_t part = shmemi_part_bytes(t);
+    const bool parts = part >= SHMEMI_LEAST_PART; /* a round has one for each node */
     const struct {
         enum shmemi_reduction how;
         bool possible;
         double time;
     } algorithms[] = {
-        {SHMEMI_STRAIGHT, parts, time_direct(nodes, all) + time_to_combine(t, all)},
-        {SHMEMI_OWNERS, parts, 2 * time_direct(nodes, block) + time_to_combine(t, block)},
+        {SHMEMI_STRAIGHT, parts, time_in_rounds(t, all, part) + time_to_combine(t, all)},
+        {SHMEMI_OWNERS, parts, 2 * time_in_rounds(t, block, part) + time_to_combine(t, block)},
         {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_limit(t))},
         {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_limit(t))},
     };
-    const uint32_t steps = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_HALVES;
-    const uint32_t words = SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS | steps;
     enum shmemi_reduction best = SHMEMI_PAIRS;
-    double least = -1;
-    if (is_selected(words) && (parts || is_selected(steps)))
-        return selected_reduction();
+    *time = -1;
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
-        if (algorithms[i].possible && (least < 0 || algorithms[i].time < least)) {
+        if (algorithms[i].possible && (*time < 0 || algorithms[i].time < *time)) {
             best = algorithms[i].how;
-            least = algorithms[i].time;
+            *time = algorithms[i].time;
         }
     return best;
+}
+
+/* Returns the algorithm with the smallest modelled time, unless SHMEM_COLLECTIVES selects one. */
+enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
+{
+    double time;
+    const bool parts = shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
+    if (is_selected(WORDS_OF_ROUNDS) && (parts || is_selected(WORDS_OF_STEPS)))
+        return selected_reduction();
+    return fastest(t, bytes, &time);
+}
+
+/* Compares with rounds the two steps in dest, in which a PE exchanges blocks with all of its column
+ * and combines its own. The world is left out: its rounds are large, and overlap. */
+bool shmemi_model_in_dest(const struct shmemi_team *t, size_t bytes)
+{
+    const double share = (double)bytes / t->columns, block = share / t->n_nodes;
+    double in_rounds;
+    if (is_selected(SHMEMI_COLLECTIVES_DEST) || t->rounds == NULL)
+        return true;
+    if (is_selected(WORDS_OF_ROUNDS) || t == &shmemi_world)
+        return false;
+    fastest(t, (size_t)share, &in_rounds);
+    return 2 * time_direct(t->n_nodes, block) + time_to_combine(t, block) < in_rounds;
 }
 
 /* Reports whether combining in pairs takes less modelled time than sending to all. If n is a power

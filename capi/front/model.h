@@ -63,6 +63,10 @@ SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 
+/* Reports whether a team reduces `bytes` bytes in dest (column_dest.c) and not in rounds: if it has
+ * no memory for rounds, or so many rounds would take longer. */
+bool shmemi_model_in_dest(const struct shmemi_team *t, size_t bytes);
+
 /* Reports whether the cost model predicts that n PEs, each on its own node or all on one node,
  * combine `bytes` bytes of each PE faster in pairs, with partners at distances of 1, 2, 4 and so on
  * (recursive doubling), than if each PE sends its bytes to all the others. */

@@ -6,6 +6,7 @@
 #include "address.h"
 #include "barrier.h"
 #include "below.h"
+#include "column_dest.h"
 #include "columns.h"
 #include "exchange.h"
 #include "failure.h"
@@ -14,6 +15,7 @@
 #include "gpu.h"
 #include "lines.h"
 #include "message.h"
+#include "model.h"
 #include "collective_arguments.h"
 #include "team_ids.h"
 #include "team.h"
@@ -124,8 +126,27 @@ static void reduce_large(struct shmemi_team *t, char *dest, const char *source, 
         shmemi_coll_reduce_shares(t, dest + done, source + done, nelems, reducer, call);
 }
 
-/* Reduces the elements of all members: in columns, in one exchange, or in shares, as suits the team
- * and the size best. */
+/* Reports whether a team reduces so many elements in dest (column_dest.h). */
+static bool goes_in_dest(const struct shmemi_team *t, size_t nelems, size_t bytes)
+{
+    return bytes > t->slot_size && shmemi_by_nodes(t) && shmemi_model_in_dest(t, bytes) &&
+           shmemi_column_dest_elements(t, nelems) > 0;
+}
+
+/* Reduces in dest, and the few elements that cannot be divided by exchanges. */
+static void reduce_in_dest(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                           const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, piece = t->slot_size / size;
+    size_t even = shmemi_column_dest_elements(t, nelems);
+    shmemi_column_dest(t, dest, source, even, reducer, call);
+    for (size_t at = even; at < nelems && shmemi_collective_unbroken(); at += piece)
+        shmemi_exchange(t, dest + at * size, source + at * size,
+                        nelems - at < piece ? nelems - at : piece, reducer, call);
+}
+
+/* Reduces the elements of all members: in columns, in one exchange, in dest, or in shares, as suits
+ * the team and the size best. */
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call)
 {
@@ -135,7 +156,9 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
     shmemi_coll_check_overlap(dest, bytes, source, bytes, true, call);
     if (nelems == 0)
         return;
-    if (bytes > SHMEMI_LINE_DATA && shmemi_has_columns(t))
+    if (goes_in_dest(t, nelems, bytes))
+        reduce_in_dest(t, dest, source, nelems, reducer, call);
+    else if (bytes > SHMEMI_LINE_DATA && shmemi_has_columns(t))
         shmemi_columns_reduce(t, dest, source, nelems, reducer, call);
     else if (t->scratch != NULL && bytes <= t->slot_size)
         shmemi_exchange(t, dest, source, nelems, reducer, call);

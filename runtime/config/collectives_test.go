@@ -8,7 +8,7 @@ import (
 // TestCollectives: each word is the bit of the algorithm with its name.
 func TestCollectives(t *testing.T) {
 	for word, want := range map[string]Collectives{
-		"auto": 0, "flat": CollectivesFlat, "straight": CollectivesStraight, "pairs": CollectivesPairs, "halves": CollectivesHalves, "owners": CollectivesOwners,
+		"auto": 0, "flat": CollectivesFlat, "straight": CollectivesStraight, "pairs": CollectivesPairs, "halves": CollectivesHalves, "owners": CollectivesOwners, "dest": CollectivesDest,
 		"chain": CollectivesChain, "wide": CollectivesWide, "packed": CollectivesPacked, "apart": CollectivesApart,
 		"pairs,chain,apart": CollectivesPairs | CollectivesChain | CollectivesApart,
 	} {

@@ -42,10 +42,11 @@ const (
 	CollectivesPairs    Collectives = 4   // reductions in pairs of nodes
 	CollectivesHalves   Collectives = 8   // reductions in pairs of nodes that each keep half of the elements
 	CollectivesOwners   Collectives = 16  // reductions by owners of blocks
-	CollectivesChain    Collectives = 32  // broadcasts from node to node
-	CollectivesWide     Collectives = 64  // broadcasts from each node to eight others
-	CollectivesPacked   Collectives = 128 // blocks of a node together
-	CollectivesApart    Collectives = 256 // each block by itself
+	CollectivesDest     Collectives = 32  // the same, with no memory but dest, where each node has two PEs
+	CollectivesChain    Collectives = 64  // broadcasts from node to node
+	CollectivesWide     Collectives = 128 // broadcasts from each node to eight others
+	CollectivesPacked   Collectives = 256 // blocks of a node together
+	CollectivesApart    Collectives = 512 // each block by itself
 )
 
 var (
@@ -70,8 +71,9 @@ var (
 	_ = [1]struct{}{}[CollectivesPairs-(4)]
 	_ = [1]struct{}{}[CollectivesHalves-(8)]
 	_ = [1]struct{}{}[CollectivesOwners-(16)]
-	_ = [1]struct{}{}[CollectivesChain-(32)]
-	_ = [1]struct{}{}[CollectivesWide-(64)]
-	_ = [1]struct{}{}[CollectivesPacked-(128)]
-	_ = [1]struct{}{}[CollectivesApart-(256)]
+	_ = [1]struct{}{}[CollectivesDest-(32)]
+	_ = [1]struct{}{}[CollectivesChain-(64)]
+	_ = [1]struct{}{}[CollectivesWide-(128)]
+	_ = [1]struct{}{}[CollectivesPacked-(256)]
+	_ = [1]struct{}{}[CollectivesApart-(512)]
 )

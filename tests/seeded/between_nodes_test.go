@@ -73,6 +73,20 @@ var betweenNodesDefects = []defect{
 		by:   program("collectives", "forced-6"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},
 	{
+		id: "dest/place-of-contributions", file: "capi/front/column_dest.c",
+		was:  "node == t->node ? own : block_at(r, r->received, node);",
+		is:   "node == t->node ? own : block_at(r, r->received, t->node);",
+		user: "in the 43rd team a sum of two PEs of each host loses what other hosts have",
+		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
+		id: "dest/memory-of-destroyed-teams", file: "capi/front/team_ids.c",
+		was:  "    places &= ~place_of(t);\n",
+		is:   "    (void)t;\n",
+		user: "when 42 teams were made, and destroyed, sums of later ones between hosts take long",
+		by:   program("messages", "chaos-3"), says: `a sum of 1 KiB takes \d+ messages, and took \d+ in the first team`,
+	},
+	{
 		id: "broadcast/parent", file: "capi/front/broadcast.c",
 		was:  "shmemi_await(t, speaker_rank(b, (b->node - 1) / b->children), b->call);",
 		is:   "shmemi_await(t, speaker_rank(b, 0), b->call);",

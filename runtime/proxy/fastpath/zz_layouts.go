@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x63b62541c6dea6ce
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x46e2b14ab5b5a67
 import "C"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct shmemi_state shmemi_state;
+struct shmemi_team shmemi_world;
 
 static int passed, failed;
 
@@ -67,6 +68,27 @@ static void reductions(void)
     check(reduction(1000, 4 << 10) == SHMEMI_PAIRS, "EFA, pairs", 1000, 4 << 10);
     check(reduction(1000, 64 << 10) == SHMEMI_HALVES, "EFA, halves", 1000, 64 << 10);
     check(reduction(10000, 1 << 20) == SHMEMI_HALVES, "EFA, halves", 10000, 1 << 20);
+}
+
+/* A team with small rounds, or without, reduces much in dest, if its nodes have two PEs. */
+static void in_dest(void)
+{
+    struct shmemi_team t = of(16, 128);
+    char rounds = 0;
+    wire(15000, 500, 82);
+    t.columns = 8;
+    check(shmemi_model_in_dest(&t, 1024), "no rounds, in dest", 16, 1024);
+    t.rounds = &rounds;
+    t.round_bytes = SHMEMI_NARROW_ROUND;
+    check(!shmemi_model_in_dest(&t, 1024), "EFA, in rounds", 16, 1024);
+    check(shmemi_model_in_dest(&t, 1 << 20), "EFA, in dest", 16, 1 << 20);
+    t.round_bytes = SHMEMI_TEAM_ROUND;
+    check(!shmemi_model_in_dest(&t, 64 << 10), "EFA, in rounds", 16, 64 << 10);
+    check(shmemi_model_in_dest(&t, 16 << 20), "EFA, in dest", 16, 16 << 20);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_OWNERS;
+    check(!shmemi_model_in_dest(&t, 16 << 20), "owners", 16, 16 << 20);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_DEST;
+    check(shmemi_model_in_dest(&t, 1024), "dest", 16, 1024);
 }
 
 static void trees(void)
@@ -137,6 +159,7 @@ static void none(void)
 int main(void)
 {
     reductions();
+    in_dest();
     trees();
     words();
     packs();
