@@ -10,7 +10,7 @@ var fabricDefects = []defect{
 		by:   unit("./fabric", "^TestTile$"), says: `efa with blocks of 128, 4 NICs`,
 	},
 	{
-		id: "fabric/both-requests-accepted", file: "fabric/ofi/pair/pair.go",
+		id: "fabric/both-requests-accepted", file: "fabric/ofi/pair/request.go",
 		was:  "p.state == requesting && m.Me.PE < p.pe:",
 		is:   "p.state == requesting && p.failures < 0:",
 		user: "two PEs that send to each other at the same time lose each other, or use two connections",
@@ -24,7 +24,7 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi", "^TestProviders$/^net;msg$/^Sleep$"), says: `ended without an event, and the endpoint is ready`,
 	},
 	{
-		id: "fabric/late-request", file: "fabric/ofi/pair/pair.go",
+		id: "fabric/late-request", file: "fabric/ofi/pair/request.go",
 		was:  "p.ours && r.Seen < p.number:",
 		is:   "p.ours && r.Seen > p.number:",
 		user: "a PE is lost although its connection works: a request that it has given up arrives late",
@@ -38,14 +38,14 @@ var fabricDefects = []defect{
 		by:   unit("./fabric/ofi/pair", "^TestImpostor$"), says: `which does not lead to PE 1`,
 	},
 	{
-		id: "fabric/request-sent-again", file: "fabric/ofi/pair/pair.go",
+		id: "fabric/request-sent-again", file: "fabric/ofi/pair/request.go",
 		was:  "	return r, id, p == nil || r.Number > p.seen",
 		is:   "	return r, id, p == nil || r.Number+1 > p.seen",
 		user: "a process that has recorded a request ends a connection by sending it again",
 		by:   unit("./fabric/ofi/pair", "^TestStranger$"), says: `PE 0 uses 0x\w+ and PE 1 uses 0x\w+|refused \d+ of \d+`,
 	},
 	{
-		id: "fabric/use-before-confirmation", file: "fabric/ofi/pair/pair.go",
+		id: "fabric/use-before-confirmation", file: "fabric/ofi/pair/request.go",
 		was:  "	m.become(p, accepted)\n",
 		is:   "	m.use(p)\n",
 		user: "a PE is lost because a connection breaks while it is made",
@@ -248,7 +248,7 @@ var fabricDefects = []defect{
 		by:   job("./tests/wire", "^TestChosen$"), says: `net: a job, change of an offset .* ends in bytes outside of the targets`,
 	},
 	{
-		id: "fabric/replayed-request", file: "fabric/ofi/pair/pair.go",
+		id: "fabric/replayed-request", file: "fabric/ofi/pair/request.go",
 		was:  "p == nil || r.Number > p.seen",
 		is:   "p == nil || r.Number > 0",
 		user: "one who has recorded a connection ends it by sending it again",

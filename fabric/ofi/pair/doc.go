@@ -13,6 +13,11 @@
 // because a word may have been damaged in transit; the first side then confirms again. If both
 // sides make a request, the request of the lower PE goes on, and that of the higher PE is refused.
 //
+// A request without a reply is made again after 10 s, and after twice that each further time. The
+// peer may be slow, so an earlier request, or a word by a connection that was given up, may still
+// come: it is counted apart from those of strangers. Words may also come before the reply that proves
+// them; they are kept until then.
+//
 // A connection that breaks before it is confirmed is requested again. If a connection breaks after
 // that, messages may have been lost with it, and neither side knows which. Then a side makes a
 // request, to find out whether the peer lives. If the peer lives, both sides give each other up at
