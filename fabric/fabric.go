@@ -291,6 +291,21 @@ type Holder interface {
 	Holds() bool
 }
 
+// A BelatedCounter is a Provider that repeats requests for connections which have no reply. Belated
+// counts the requests and words of PEs of the job that were dropped because they came too late.
+type BelatedCounter interface {
+	Provider
+	Belated() uint64
+}
+
+// BelatedOf returns Belated of a Provider; 0 if it does not count.
+func BelatedOf(p Provider) uint64 {
+	if c, ok := p.(BelatedCounter); ok {
+		return c.Belated()
+	}
+	return 0
+}
+
 // A Noter is a Provider that lists, in a few words each, the options that it has set on the NIC and
 // the options that were refused.
 type Noter interface {

@@ -29,3 +29,6 @@ func (p *Provider) Remove(pe libshmem.PE) {
 		by.Remove(pe)
 	}
 }
+
+// Belated implements fabric.BelatedCounter.
+func (p *Provider) Belated() uint64 { return fabric.BelatedOf(p.inner) }

@@ -440,6 +440,14 @@ func (e *endpoint) Strangers() uint64 {
 	return n
 }
 
+// Belated implements fabric.BelatedCounter.
+func (e *endpoint) Belated() uint64 {
+	if e.links == nil {
+		return 0
+	}
+	return e.links.m.Belated
+}
+
 // ErrorText implements fabric.Provider: it describes the error of a completion, with the provider's
 // own text if the C half has stored one for the token.
 func (e *endpoint) ErrorText(c *fabric.Completion) string {

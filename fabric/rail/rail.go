@@ -257,6 +257,14 @@ func (p *Provider) Strangers() (dropped uint64) {
 	return dropped
 }
 
+// Belated implements fabric.BelatedCounter.
+func (p *Provider) Belated() (dropped uint64) {
+	for _, n := range p.nics {
+		dropped += fabric.BelatedOf(n.Provider)
+	}
+	return dropped
+}
+
 // ErrorText implements fabric.Provider: it returns the text of the NIC's error, which was stored
 // when the operation failed.
 func (p *Provider) ErrorText(c *fabric.Completion) string {

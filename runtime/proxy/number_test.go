@@ -177,7 +177,7 @@ func TestDroppedEntries(t *testing.T) {
 		}
 	}
 	b.ops.Net.Provider.(*end).strangers = 11
-	const text = "poll: refused what came from outside of the job, or too late from a PE of it, %d so far (keep strangers off the network of %s; a PE is late where processors have too much to do)"
+	const text = "poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)"
 	var want []string
 	for _, n := range []int{1, 2, 5, 11} {
 		want = append(want, fmt.Sprintf(text, n, b.ops.Net.Caps.Domain))

@@ -252,7 +252,7 @@ func TestRefuse(t *testing.T) {
 		r.Show()
 	}
 	for _, n := range []int{1, 2, 7, 14} {
-		want = append(want, fmt.Sprintf("poll: refused what came from outside of the job, or too late from a PE of it, %d so far (keep strangers off the network of card0; a PE is late where processors have too much to do)", n))
+		want = append(want, fmt.Sprintf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of card0)", n))
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("it said\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))

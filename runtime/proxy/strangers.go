@@ -3,6 +3,8 @@ package proxy
 import (
 	"fmt"
 	"math/bits"
+
+	"libshmem/fabric"
 )
 
 // A message need not come from a PE of the job: the listener of a provider accepts connections from
@@ -24,6 +26,10 @@ func (e *Report) ReportError(err error) {
 // Refused returns the number of messages and completions that were dropped.
 func (e *Report) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
+// Belated returns the number of requests and words of PEs of the job that the provider has dropped
+// because they came too late.
+func (e *Report) Belated() uint64 { return fabric.BelatedOf(e.prov) }
+
 // Refuse counts a message that the engine drops, which format describes. It reports the first,
 // second, fourth, eighth and so on, so that a flood of messages does not flood the log.
 func (e *Report) Refuse(format string, args ...any) {
@@ -44,7 +50,7 @@ func (e *Report) ReportDropped() {
 	}
 	e.reportedDrops = n
 	if e.report != nil {
-		e.report(fmt.Errorf("poll: refused what came from outside of the job, or too late from a PE of it, %d so far (keep strangers off the network of %s; a PE is late where processors have too much to do)",
+		e.report(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
 			n, e.caps.Domain))
 	}
 }

@@ -39,8 +39,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/request-sent-again", file: "fabric/ofi/pair/request.go",
-		was:  "	return r, id, p == nil || r.Number > p.seen",
-		is:   "	return r, id, p == nil || r.Number+1 > p.seen",
+		was:  "	if r.Number <= p.seen {",
+		is:   "	if r.Number < p.seen {",
 		user: "a process that has recorded a request ends a connection by sending it again",
 		by:   unit("./fabric/ofi/pair", "^TestStranger$"), says: `PE 0 uses 0x\w+ and PE 1 uses 0x\w+|refused \d+ of \d+`,
 	},
@@ -120,6 +120,13 @@ var fabricDefects = []defect{
 		is:   "local[i%peer.rails], remote[i/peer.rails] = true, true",
 		user: "where hosts have unlike numbers of NICs, a job ends when one NIC loses its link",
 		by:   unit("./fabric/rail", "^TestPlayedLoss$"), says: `index out of range \[2\] with length 2`,
+	},
+	{
+		id: "fabric/late-is-no-stranger", file: "fabric/ofi/pair/pair.go",
+		was:  "	case !proven && p != nil && p.state == requesting && len(p.early) < maxEarly:",
+		is:   "	case !proven && p != nil && p.state == requesting && len(p.early) > maxEarly:",
+		user: "a job on busy hosts reports strangers on its network, which are its own PEs",
+		by:   unit("./fabric/ofi/pair", "^TestEarlyWords$"), says: `[12] words of strangers`,
 	},
 	{
 		id: "fabric/row-refused", file: "fabric/rail/keys.go",
@@ -249,8 +256,8 @@ var fabricDefects = []defect{
 	},
 	{
 		id: "fabric/replayed-request", file: "fabric/ofi/pair/request.go",
-		was:  "p == nil || r.Number > p.seen",
-		is:   "p == nil || r.Number > 0",
+		was:  "r.Number <= p.seen",
+		is:   "r.Number == 0",
 		user: "one who has recorded a connection ends it by sending it again",
 		by:   unit("./fabric/ofi", "^TestReplayed$"), says: `a refusal: nothing for 20 s`,
 	},

@@ -160,7 +160,7 @@ func TestChosen(t *testing.T) {
 	rows := []row{
 		{"tcp;msg", attack{kind: reset, from: 1, segment: 40}, `shmem: PE \d: the job: PE \d cannot be reached any more: `},
 		{"tcp;msg", attack{kind: silence, from: 1, segment: 40}, `shmem: PE \d: \S+ has waited \d+ s: .*PE \d`},
-		{"tcp;msg", attack{kind: replay, from: 1, segment: 40, hold: true}, `shmem: PE \d: poll: refused what came from outside of the job, or too late from a PE of it, 1 so far`},
+		{"tcp;msg", attack{kind: replay, from: 1, segment: 40, hold: true}, `shmem: PE \d: poll: refused what came from outside of the job, 1 so far`},
 	}
 	for _, provider := range providers() {
 		rows = append(rows, row{provider, moved, refused})

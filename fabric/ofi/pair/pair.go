@@ -54,7 +54,10 @@ type Config struct {
 const (
 	// replyTimeout is the time without a reply after which another request takes the place of the
 	// first. The peer may be stopped for any time, but a request can also be lost within libfabric.
+	// The time doubles with each request in a row that has no reply, up to maxDoublings times: where
+	// processors have too much to do, each further request is more work for both sides.
 	replyTimeout = 10 * time.Second
+	maxDoublings = 3
 	// yield is how long a side that was refused waits for the peer's request, and a side that has
 	// accepted for the peer's confirmation.
 	yield = time.Second
@@ -62,7 +65,16 @@ const (
 	// before the next one doubles.
 	attempts   = 6
 	firstPause = 10 * time.Millisecond
+	// maxEarly is the most words of a peer that wait for its reply: reminders and a farewell.
+	maxEarly = 4
 )
+
+// earlyWord is a word that has come before the reply with which its proof can be checked: words and
+// replies reach this endpoint by different queues of the provider.
+type earlyWord struct {
+	word  handshake.Word
+	proof uint32
+}
 
 // state is how far this endpoint is with the connection to one peer.
 type state uint8
@@ -87,7 +99,11 @@ type pair struct {
 	unconfirmed bool              // the peer has accepted, and this side could not send its confirmation yet
 	number      uint64            // number of this side's last request
 	seen        uint64            // the highest number of the peer's requests
+	missed      uint64            // bit i: the peer's request of number seen-1-i has not come, and may come late
 	failures    int               // requests of this side that have failed in a row
+	unanswered  int               // requests of this side that had no reply in time, in a row
+	dropped     bool              // this side has dropped a connection: words may still come by it
+	early       []earlyWord       // in requesting
 	known       bool              // the peer has accepted a request of this side, or made one
 	first       time.Duration     // when the first of the failures began
 	until       time.Duration     // when the next request is due (requesting, pausing), or a reminder (accepted)
@@ -103,8 +119,10 @@ type pair struct {
 // calls of Network.
 type Machine struct {
 	Config
-	// Strangers counts refused requests and replies of processes outside the job.
+	// Strangers counts refused requests, replies and words of processes outside the job.
 	Strangers uint64
+	// Belated counts those of PEs of the job that came after another request had taken their place.
+	Belated uint64
 
 	net    Network
 	closed bool
@@ -163,9 +181,11 @@ func (m *Machine) drop(p *pair) {
 			delete(m.conns, *c)
 			m.net.Drop(*c)
 			*c = 0
+			p.dropped = true
 		}
 	}
-	p.unconfirmed = false
+	m.Belated += uint64(len(p.early))
+	p.early, p.unconfirmed = nil, false
 }
 
 // Want is called for an operation on a PE that has no connection.
@@ -192,7 +212,7 @@ func (m *Machine) connect(p *pair) {
 	}
 	p.number++
 	p.request = handshake.Request{From: m.Me.PE, To: p.pe, Number: p.number, Seen: p.seen, Nonce: handshake.Random[handshake.Nonce]()}
-	p.conn, p.ours, p.until = m.newConn(p), true, m.now+replyTimeout
+	p.conn, p.ours, p.until = m.newConn(p), true, m.now+replyTimeout<<min(p.unanswered, maxDoublings)
 	m.become(p, requesting)
 	if err := m.net.Connect(p.conn, p.pe, m.Key.Request(&p.request, m.Me.ID, id)); err != nil {
 		m.retry(p, err.Error())
@@ -266,6 +286,7 @@ func (m *Machine) Tick(now time.Duration) {
 			m.confirm(p)
 		case now < p.until:
 		case p.state == requesting:
+			p.unanswered++
 			m.drop(p)
 			m.connect(p)
 		case p.state == pausing:
@@ -298,8 +319,13 @@ func (m *Machine) HandleReply(c Conn, data []byte) {
 	}
 	p.requestNonce, p.replyNonce = p.request.Nonce, a.Nonce
 	p.unconfirmed = true
+	early := p.early
+	p.early = nil
 	m.become(p, open)
 	m.confirm(p)
+	for _, w := range early {
+		m.HandleWord(p.pe, w.word, w.proof)
+	}
 }
 
 // confirm sends the confirmation on a connection that the peer has accepted, and then uses the
@@ -313,7 +339,7 @@ func (m *Machine) confirm(p *pair) {
 
 // use makes operations use the pair's connection, which both sides have confirmed.
 func (m *Machine) use(p *pair) {
-	p.failures, p.wanted, p.known = 0, false, true
+	p.failures, p.unanswered, p.wanted, p.known = 0, 0, false, true
 	m.become(p, open)
 	m.net.Use(p.pe, p.conn)
 }
@@ -378,17 +404,21 @@ func (m *Machine) HandleDisconnect(c Conn) {
 }
 
 // HandleWord handles a word that claims to be from a PE. The network does not say on which
-// connection the word arrived, so only its proof counts.
+// connection the word arrived, so only its proof counts. A word may have come before the reply that
+// proves it, or by a connection that this side has dropped.
 func (m *Machine) HandleWord(pe libshmem.PE, w handshake.Word, proof uint32) {
 	p := m.pairs[pe]
 	if p != nil && pe == m.Me.PE {
 		return // this endpoint has sent it to itself
 	}
-	if p == nil || p.state != accepted && p.state != open || proof != m.Key.Proof(w, pe, p.requestNonce, p.replyNonce) {
-		m.Strangers++
-		return
-	}
+	proven := p != nil && (p.state == accepted || p.state == open) && proof == m.Key.Proof(w, pe, p.requestNonce, p.replyNonce)
 	switch {
+	case !proven && p != nil && p.state == requesting && len(p.early) < maxEarly:
+		p.early = append(p.early, earlyWord{w, proof})
+	case !proven && p != nil && p.dropped && p.state != lost && p.state != departed:
+		m.Belated++
+	case !proven:
+		m.Strangers++
 	case w == handshake.Leaving:
 		p.left = true
 	case w == handshake.Missing && p.state == open && p.ours:

@@ -13,9 +13,14 @@ func (m *Machine) Request(h Handle, data []byte) {
 		m.net.Reject(h, nil)
 		return
 	}
-	m.Me.PE = r.To
 	p := m.pair(r.From)
-	p.seen = r.Number
+	if r.Number <= p.seen {
+		m.countOld(p, r.Number)
+		m.net.Reject(h, nil)
+		return
+	}
+	m.Me.PE = r.To
+	p.see(r.Number)
 	switch {
 	case m.closed:
 		m.refuse(h, handshake.Lost, &r, id)
@@ -41,18 +46,34 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// verify decodes a request, and reports whether a PE of the job has sent it, and not an earlier
-// request once more. id is the ID of the sender's endpoint.
+// see notes that the request of a number above all others has come.
+func (p *pair) see(number uint64) {
+	between := number - p.seen
+	p.missed = p.missed<<between | (1<<(between-1) - 1)
+	p.seen = number
+}
+
+// countOld counts a request that a PE of the job has made before its last one: as belated if it has
+// not come before, else as a stranger's copy.
+func (m *Machine) countOld(p *pair, number uint64) {
+	bit := uint64(1) << (p.seen - number) >> 1 // that of number p.seen is none
+	if p.missed&bit == 0 {
+		m.Strangers++
+		return
+	}
+	p.missed &^= bit
+	m.Belated++
+}
+
+// verify decodes a request, and reports whether a PE of the job has made it, for this endpoint. id is
+// the ID of the sender's endpoint.
 func (m *Machine) verify(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
 		return r, id, false
 	}
-	if id, ok = m.ID(r.From); !ok || !m.Key.Verify(data, id, m.Me.ID) {
-		return r, id, false
-	}
-	p := m.pairs[r.From]
-	return r, id, p == nil || r.Number > p.seen
+	id, ok = m.ID(r.From)
+	return r, id, ok && m.Key.Verify(data, id, m.Me.ID)
 }
 
 // refuse rejects a request with a reply that has the verdict v.

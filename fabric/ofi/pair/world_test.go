@@ -210,6 +210,11 @@ func (e *end) Lose(pe libshmem.PE, why string) {
 func (w *world) deliver(h int, i int) {
 	l := w.links[h]
 	ev := l.queue[i][0]
+	// Answers come by another queue than words, which may overtake them.
+	if at := slices.IndexFunc(l.queue[i], func(ev event) bool { return ev.kind == "word" }); at > 0 && ev.kind == "answer" && w.rng.IntN(2) == 0 {
+		ev = l.queue[i][at]
+		l.queue[i] = slices.Insert(slices.Delete(l.queue[i], at, at+1), 0, ev)
+	}
 	l.queue[i] = l.queue[i][1:]
 	e, c := l.from, l.fromC
 	if i == 1 {

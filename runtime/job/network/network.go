@@ -102,7 +102,10 @@ func (nw *Network) Close() error {
 	}
 	nw.loops = nil
 	var errs []error
-	for _, e := range nw.Engines {
+	for i, e := range nw.Engines {
+		if n := e.Report.Belated(); n > 0 {
+			nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: dropped %d requests and words of PEs that came after others had taken their place", i, n)
+		}
 		errs = append(errs, e.Close())
 	}
 	return errors.Join(errs...)
