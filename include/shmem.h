@@ -796,7 +796,7 @@ void shmem_put64_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_put128_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_putmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_put(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
 void shmem_ctx_double_put(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
 void shmem_ctx_longdouble_put(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
@@ -899,7 +899,7 @@ void shmem_uint64_p(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_p(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_p(ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_p(shmem_ctx_t ctx, float *dest, float value, int pe);
 void shmem_ctx_double_p(shmem_ctx_t ctx, double *dest, double value, int pe);
 void shmem_ctx_longdouble_p(shmem_ctx_t ctx, long double *dest, long double value, int pe);
@@ -1004,7 +1004,7 @@ void shmem_get64_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_get128_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_getmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_get(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
 void shmem_ctx_double_get(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
 void shmem_ctx_longdouble_get(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
@@ -1106,7 +1106,7 @@ uint64_t shmem_uint64_g(const uint64_t *source, int pe);
 size_t shmem_size_g(const size_t *source, int pe);
 ptrdiff_t shmem_ptrdiff_g(const ptrdiff_t *source, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 float shmem_ctx_float_g(shmem_ctx_t ctx, const float *source, int pe);
 double shmem_ctx_double_g(shmem_ctx_t ctx, const double *source, int pe);
 long double shmem_ctx_longdouble_g(shmem_ctx_t ctx, const long double *source, int pe);
@@ -1182,7 +1182,7 @@ void shmem_iput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, 
 void shmem_iput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_iput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_double_iput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_longdouble_iput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -1263,7 +1263,7 @@ void shmem_iget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, 
 void shmem_iget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_iget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_double_iget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_longdouble_iget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -1347,7 +1347,7 @@ void shmem_ibput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
 void shmem_ibput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ibput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_ibput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_double_ibput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_longdouble_ibput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -1430,7 +1430,7 @@ void shmem_ibget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
 void shmem_ibget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ibget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_ibget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_double_ibget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_longdouble_ibget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -1512,7 +1512,7 @@ void shmem_uint64_atomic_fetch_nbi(uint64_t *fetch, const uint64_t *source, int 
 void shmem_size_atomic_fetch_nbi(size_t *fetch, const size_t *source, int pe);
 void shmem_ptrdiff_atomic_fetch_nbi(ptrdiff_t *fetch, const ptrdiff_t *source, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 float shmem_ctx_float_atomic_fetch(shmem_ctx_t ctx, const float *source, int pe);
 double shmem_ctx_double_atomic_fetch(shmem_ctx_t ctx, const double *source, int pe);
 int shmem_ctx_int_atomic_fetch(shmem_ctx_t ctx, const int *source, int pe);
@@ -1574,7 +1574,7 @@ void shmem_uint64_atomic_set(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_atomic_set(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_atomic_set(shmem_ctx_t ctx, float *dest, float value, int pe);
 void shmem_ctx_double_atomic_set(shmem_ctx_t ctx, double *dest, double value, int pe);
 void shmem_ctx_int_atomic_set(shmem_ctx_t ctx, int *dest, int value, int pe);
@@ -1637,7 +1637,7 @@ void shmem_uint64_atomic_compare_swap_nbi(uint64_t *fetch, uint64_t *dest, uint6
 void shmem_size_atomic_compare_swap_nbi(size_t *fetch, size_t *dest, size_t cond, size_t value, int pe);
 void shmem_ptrdiff_atomic_compare_swap_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 int shmem_ctx_int_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe);
 long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t ctx, long *dest, long cond, long value, int pe);
 long long shmem_ctx_longlong_atomic_compare_swap(shmem_ctx_t ctx, long long *dest, long long cond, long long value, int pe);
@@ -1713,7 +1713,7 @@ void shmem_uint64_atomic_swap_nbi(uint64_t *fetch, uint64_t *dest, uint64_t valu
 void shmem_size_atomic_swap_nbi(size_t *fetch, size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_swap_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 float shmem_ctx_float_atomic_swap(shmem_ctx_t ctx, float *dest, float value, int pe);
 double shmem_ctx_double_atomic_swap(shmem_ctx_t ctx, double *dest, double value, int pe);
 int shmem_ctx_int_atomic_swap(shmem_ctx_t ctx, int *dest, int value, int pe);
@@ -1788,7 +1788,7 @@ void shmem_uint64_atomic_fetch_inc_nbi(uint64_t *fetch, uint64_t *dest, int pe);
 void shmem_size_atomic_fetch_inc_nbi(size_t *fetch, size_t *dest, int pe);
 void shmem_ptrdiff_atomic_fetch_inc_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 int shmem_ctx_int_atomic_fetch_inc(shmem_ctx_t ctx, int *dest, int pe);
 long shmem_ctx_long_atomic_fetch_inc(shmem_ctx_t ctx, long *dest, int pe);
 long long shmem_ctx_longlong_atomic_fetch_inc(shmem_ctx_t ctx, long long *dest, int pe);
@@ -1843,7 +1843,7 @@ void shmem_uint64_atomic_inc(uint64_t *dest, int pe);
 void shmem_size_atomic_inc(size_t *dest, int pe);
 void shmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_int_atomic_inc(shmem_ctx_t ctx, int *dest, int pe);
 void shmem_ctx_long_atomic_inc(shmem_ctx_t ctx, long *dest, int pe);
 void shmem_ctx_longlong_atomic_inc(shmem_ctx_t ctx, long long *dest, int pe);
@@ -1903,7 +1903,7 @@ void shmem_uint64_atomic_fetch_add_nbi(uint64_t *fetch, uint64_t *dest, uint64_t
 void shmem_size_atomic_fetch_add_nbi(size_t *fetch, size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_fetch_add_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 int shmem_ctx_int_atomic_fetch_add(shmem_ctx_t ctx, int *dest, int value, int pe);
 long shmem_ctx_long_atomic_fetch_add(shmem_ctx_t ctx, long *dest, long value, int pe);
 long long shmem_ctx_longlong_atomic_fetch_add(shmem_ctx_t ctx, long long *dest, long long value, int pe);
@@ -1959,7 +1959,7 @@ void shmem_uint64_atomic_add(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_atomic_add(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_int_atomic_add(shmem_ctx_t ctx, int *dest, int value, int pe);
 void shmem_ctx_long_atomic_add(shmem_ctx_t ctx, long *dest, long value, int pe);
 void shmem_ctx_longlong_atomic_add(shmem_ctx_t ctx, long long *dest, long long value, int pe);
@@ -2009,7 +2009,7 @@ void shmem_int64_atomic_fetch_and_nbi(int64_t *fetch, int64_t *dest, int64_t val
 void shmem_uint32_atomic_fetch_and_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_and_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 unsigned int shmem_ctx_uint_atomic_fetch_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 unsigned long shmem_ctx_ulong_atomic_fetch_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 unsigned long long shmem_ctx_ulonglong_atomic_fetch_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2050,7 +2050,7 @@ void shmem_int64_atomic_and(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_and(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_uint_atomic_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 void shmem_ctx_ulong_atomic_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 void shmem_ctx_ulonglong_atomic_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2095,7 +2095,7 @@ void shmem_int64_atomic_fetch_or_nbi(int64_t *fetch, int64_t *dest, int64_t valu
 void shmem_uint32_atomic_fetch_or_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_or_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 unsigned long shmem_ctx_ulong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 unsigned long long shmem_ctx_ulonglong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2136,7 +2136,7 @@ void shmem_int64_atomic_or(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_or(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_uint_atomic_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 void shmem_ctx_ulong_atomic_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 void shmem_ctx_ulonglong_atomic_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2181,7 +2181,7 @@ void shmem_int64_atomic_fetch_xor_nbi(int64_t *fetch, int64_t *dest, int64_t val
 void shmem_uint32_atomic_fetch_xor_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_xor_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 unsigned int shmem_ctx_uint_atomic_fetch_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 unsigned long shmem_ctx_ulong_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 unsigned long long shmem_ctx_ulonglong_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2222,7 +2222,7 @@ void shmem_int64_atomic_xor(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_xor(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_uint_atomic_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
 void shmem_ctx_ulong_atomic_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
 void shmem_ctx_ulonglong_atomic_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
@@ -2317,7 +2317,7 @@ void shmem_put64_signal_nbi(void *dest, const void *source, size_t nelems, uint6
 void shmem_put128_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_putmem_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_float_put_signal(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_double_put_signal(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_longdouble_put_signal(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -2398,7 +2398,7 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
  */
 void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
 
 /*
@@ -2420,7 +2420,7 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  */
 void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
 
 /*
@@ -3097,7 +3097,7 @@ int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const sh
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3132,7 +3132,7 @@ SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_a
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3167,7 +3167,7 @@ SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3202,7 +3202,7 @@ SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_a
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3240,7 +3240,7 @@ SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3278,7 +3278,7 @@ SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3318,7 +3318,7 @@ SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_a
  * @PE_size how many PEs
  * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
  *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3353,7 +3353,7 @@ SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3377,7 +3377,7 @@ SHMEMI_DEPRECATED("use shmem_quiet and shmem_team_sync") void shmem_barrier(int 
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
@@ -3399,13 +3399,13 @@ SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE
  *
  * @dest symmetric, written at every PE: except that of PE_root
  * @source symmetric, read at PE_root
- * @nelems elements of T or of <bits> bits to copy
+ * @nelems elements of <bits> bits to copy
  * @PE_root number, in the set, of the PE that sends
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
- *                them, each SHMEM_SYNC_VALUE before the first call
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
+ *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
  * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
@@ -3430,12 +3430,12 @@ SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *
  *
  * @dest symmetric, written at every PE: room for the arrays of all PEs
  * @source symmetric, read at every PE
- * @nelems elements of T or of <bits> bits from the caller; may differ from PE to PE, and be 0
+ * @nelems elements of <bits> bits from the caller; may differ from PE to PE, and be 0
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
- *                them, each SHMEM_SYNC_VALUE before the first call
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
+ *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
  * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
@@ -3461,12 +3461,12 @@ SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest
  *
  * @dest symmetric, written at every PE: nelems times the size of the set
  * @source symmetric, read at every PE
- * @nelems elements of T or of <bits> bits from each PE
+ * @nelems elements of <bits> bits from each PE
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
- *                them, each SHMEM_SYNC_VALUE before the first call
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
+ *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
  * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
@@ -3491,12 +3491,12 @@ SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *de
  *
  * @dest symmetric, written at every PE: nelems times the size of the set
  * @source symmetric, read at every PE: nelems times the size of the set
- * @nelems elements of T or of <bits> bits for each PE
+ * @nelems elements of <bits> bits for each PE
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
- *                them, each SHMEM_SYNC_VALUE before the first call
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
+ *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
  * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
@@ -3521,14 +3521,14 @@ SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *de
  *
  * @dest symmetric, written at every PE: nelems times the size of the set, dst apart
  * @source symmetric, read at every PE: nelems times the size of the set, sst apart
- * @dst elements of T or of <bits> bits from one element of dest to the next; at least 1
- * @sst elements of T or of <bits> bits from one element of source to the next; at least 1
- * @nelems elements of T or of <bits> bits for each PE
+ * @dst elements of <bits> bits from one element of dest to the next; at least 1
+ * @sst elements of <bits> bits from one element of source to the next; at least 1
+ * @nelems elements of <bits> bits for each PE
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
  * @PE_size how many PEs
- * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
- *                them, each SHMEM_SYNC_VALUE before the first call
+ * @pSync symmetric, written at every PE: SHMEM_SYNC_SIZE numbers of type long, each
+ *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
  * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
@@ -4020,7 +4020,7 @@ size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *i
  */
 void shmem_fence(void);
 
-/* The same on a context. */
+/* The same on the context ctx. */
 void shmem_ctx_fence(shmem_ctx_t ctx);
 
 /*
@@ -4036,7 +4036,7 @@ void shmem_ctx_fence(shmem_ctx_t ctx);
  */
 void shmem_quiet(void);
 
-/* The same on a context. */
+/* The same on the context ctx. */
 void shmem_ctx_quiet(shmem_ctx_t ctx);
 
 /*
@@ -4053,7 +4053,7 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
  */
 void shmem_pe_quiet(int target_pe);
 
-/* The same on a context. */
+/* The same on the context ctx. */
 void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe);
 
 /* -------------------------------------------------------------- Distributed Locking Routines */

@@ -585,7 +585,7 @@ void shmemx_putmem_notify(void *dest, const void *source, size_t nbytes, int not
 /* Nonblocking. Does what shmemx_putmem_notify does, but source may be reused only after the next quiet. */
 void shmemx_putmem_notify_nbi(void *dest, const void *source, size_t nbytes, int notify, int pe);
 
-/* The same on a context; pe is a number in its team. */
+/* The same on the context ctx; pe is a number in its team. */
 void shmemx_ctx_putmem_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe);
 void shmemx_ctx_putmem_notify_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe);
 

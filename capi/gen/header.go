@@ -221,10 +221,10 @@ func silenceClassWarnings(b *strings.Builder, within *bool, fn spec.Function) {
 func contextComment(f *spec.Family) string {
 	for _, p := range f.Params {
 		if p.Name == "pe" {
-			return "The same on a context; pe is a number in its team."
+			return "The same on the context ctx; pe is a number in its team."
 		}
 	}
-	return "The same on a context."
+	return "The same on the context ctx."
 }
 
 // deprecatedAttribute returns the attribute with which compilers warn about a deprecated function.
@@ -309,7 +309,11 @@ func unit(f *spec.Family, p spec.Param) string {
 		return p.Unit
 	}
 	u := p.Unit
-	if f.Variants&spec.Sized != 0 {
+	switch {
+	case f.Variants&spec.Sized == 0:
+	case len(f.Types) == 0:
+		u += " of <bits> bits"
+	default:
 		u += " of T or of <bits> bits"
 	}
 	if f.Variants&spec.Mem != 0 {

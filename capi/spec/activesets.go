@@ -20,8 +20,8 @@ var activeSet = []Param{
 	{Name: "PE_size", C: "int", Doc: "how many PEs"},
 }
 
-var paramSync = Param{Name: "pSync", C: "long *", Role: CollWrite, Unit: "elements",
-	Doc: "SHMEM_SYNC_SIZE of them, each SHMEM_SYNC_VALUE before the first call"}
+var paramSync = Param{Name: "pSync", C: "long *", Role: CollWrite,
+	Doc: "SHMEM_SYNC_SIZE numbers of type long, each SHMEM_SYNC_VALUE before the first call"}
 
 // onSet returns the parameters of a collective function on an active set: `before`, then the three
 // numbers of the set, then pSync.

@@ -29,6 +29,7 @@ func nvshmemRow(f *Family) bool {
 	f.Contexts = false
 	if strings.HasPrefix(f.Name, "atomic_") {
 		f.Variants &^= Nbi
+		f.Params = paramsOf(f.Params, false)
 	}
 	f.Types = without(f.Types, tLongDouble, tComplexD, tComplexF)
 	if strings.HasSuffix(f.Name, "_reduce") {

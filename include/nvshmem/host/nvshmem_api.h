@@ -924,7 +924,6 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  *
  * Reads an object of another PE atomically.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @source symmetric, read at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -989,7 +988,6 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Replaces an object of another PE if it has the expected value.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @cond value that the object must have to be changed
  * @value what it becomes then
@@ -1022,7 +1020,6 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  *
  * Writes an object of another PE and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1056,7 +1053,6 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -1116,7 +1112,6 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  *
  * Adds to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1178,7 +1173,6 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1230,7 +1224,6 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1282,7 +1275,6 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
