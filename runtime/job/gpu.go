@@ -131,7 +131,8 @@ func (j *Job) needsNetwork() (bool, error) {
 
 // Lend lends memory of the program to the heap: it reserves a block of size bytes of the heap's
 // address space and maps the chunks that GPU.FindChunks has found there, offset bytes from the
-// block's start. It returns the start. The other PEs of the node do so at the same time.
+// block's start. It returns the start. The other PEs of the node do so at the same time. After it
+// has failed on one PE, the others have to take the memory back (GPU.Lend).
 func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
 	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }

@@ -130,7 +130,7 @@ func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 // Granule returns the unit in which VMM maps memory into the heaps.
 func (s *Segment) Granule() uint64 { return s.granule }
 
-// Return releases the handles of a Loan's chunks.
+// Return releases the handles of a Loan's chunks. A second call does nothing.
 func (s *Segment) Return(l *Loan) error {
 	var errs []error
 	for _, p := range l.pieces {
@@ -162,8 +162,12 @@ func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 		at < block.Offset || at+l.Size > block.Offset+block.Size || block.Offset+block.Size > s.plan.Size) {
 		err = shmerr.Causef(shmerr.ErrInternal, "it is committed, or not in granules, or too small")
 	}
-	if err = s.lend(l, block, at, err); err != nil {
-		return errors.Join(s.lendError(block, err), s.Return(l), s.TakeBack(block))
+	if failed := s.lend(l, block, at, err); failed != nil {
+		failed = errors.Join(s.lendError(block, failed), s.Return(l))
+		if err == nil { // otherwise nothing was mapped, and block may overlap others
+			failed = errors.Join(failed, s.TakeBack(block))
+		}
+		return failed
 	}
 	s.blocks = append(s.blocks, block)
 	return s.Return(l)

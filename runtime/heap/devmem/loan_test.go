@@ -184,6 +184,45 @@ func TestLoansRefused(t *testing.T) {
 	}
 }
 
+// TestLoanWithoutRoom: a loan for which the heap has no room has a block that nobody has reserved,
+// and leaves the memory that was lent before where it is.
+func TestLoanWithoutRoom(t *testing.T) {
+	n := newNode(t, 2, Plan{Size: 64 * mib, Align: granule})
+	n.must(n.open())
+	owners := []*owner{n.program(0, 2), n.program(1, 2)}
+	block := Extent{32 * mib, 2 * granule}
+	n.must(n.lend(owners, []uint64{0, 0}, granule, block))
+	before := n.segments[0].Lent(block)
+	for i, err := range n.each(func(i int) error {
+		s := n.segments[i]
+		l, err := s.FindChunks(owners[i].at, granule)
+		if err != nil {
+			return err
+		}
+		return s.Lend(l, Extent{0, 60 * mib}, 0, errFake)
+	}) {
+		if !errors.Is(err, errFake) {
+			t.Errorf("PE %d lends without room: %v", i, err)
+		}
+	}
+	for i, s := range n.segments {
+		if got := s.Lent(block); len(before) == 0 || !slices.Equal(got, before) {
+			t.Fatalf("PE %d has %v of the earlier loan %v", i, got, before)
+		}
+		for j := range n.segments {
+			copy(bytesAt(owners[j].at, 1), []byte{byte(7 + j)})
+			if got := bytesAt(s.Heap(j)+gpu.Address(block.Offset), 1)[0]; got != byte(7+j) {
+				t.Errorf("PE %d reads %d from the memory that PE %d has lent", i, got, j)
+			}
+		}
+	}
+	n.must(n.each(func(i int) error { return n.segments[i].TakeBack(block) }))
+	for _, o := range owners {
+		n.must([]error{o.end()})
+	}
+	n.end()
+}
+
 // TestOtherLoans: blocks that are not alike, or where the heap is in use.
 func TestOtherLoans(t *testing.T) {
 	n := newNode(t, 2, Plan{Size: 64 * mib, Align: granule})

@@ -43,9 +43,15 @@ func (g *GPU) Forget() error {
 }
 
 // Lend makes the chunks that FindChunks has found part of the heap: it reserves a block of the
-// heap's address space that has no memory yet, and maps the chunks into the block, from an offset
-// on. It returns the block's offset. The other PEs of the node do so at the same time; if one of
-// them fails, all do. NICs that reach the heap register the chunks.
+// heap's address space that has no memory yet, maps the chunks into the block, from an offset on,
+// and registers them with the NICs that reach the heap. It returns the block's offset. The chunks'
+// handles are released in any case.
+//
+// The other PEs of the node map their chunks at the same time; if one of them cannot, all fail, and
+// the heaps are as before. A NIC that refuses the chunks is an error only if SHMEM_GPU_NET names a
+// path (otherwise their bytes are staged), and it is an error of this PE alone. So the PEs of the
+// job agree after the call, and if one has failed, the others call TakeBack
+// (capi/front/buffer_register.c).
 func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
 	l := g.loan
 	if l == nil {
@@ -58,7 +64,7 @@ func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Of
 	// call passes noRoom on, and fails on all of them.
 	off, noRoom := h.AllocUpper(size, g.device.Granule(), g.device.Committed())
 	block := devmem.Extent{Offset: uint64(off), Size: size}
-	if err := g.device.Lend(l, block, block.Offset+offset, noRoom); err != nil {
+	if err := g.device.Lend(l, block, block.Offset+offset, noRoom); err != nil { // it has released l
 		err = errors.Join(err, loans.EndLoan(g.lastLoan))
 		if noRoom == nil {
 			err = errors.Join(err, h.FreeUpper(off))
