@@ -197,7 +197,8 @@ static double *serial(unsigned long iterations)
     return rank;
 }
 
-/* Fetches all ranks; returns the greatest relative difference from a serial run. */
+/* Fetches all ranks into all; returns the greatest relative difference from a serial run, NaN if
+ * some rank is not a number. Only PE 0 calls it. */
 static double verify(const double *rank, double *all, unsigned long iterations)
 {
     for (int pe = 0; pe < n; pe++)
@@ -206,7 +207,9 @@ static double verify(const double *rank, double *all, unsigned long iterations)
     double *want = serial(iterations), most = 0;
     for (size_t u = 0; u < g->nodes; u++) {
         double part = (all[u] > want[u] ? all[u] - want[u] : want[u] - all[u]) / want[u];
-        most = part <= most ? most : part; /* also when part is not a number */
+        /* A NaN is unequal to itself. It stays, because no part is above it. */
+        if (part > most || part != part)
+            most = part;
     }
     free(want);
     return most;

@@ -145,7 +145,7 @@ static void reals(uint64_t call, const struct team *t, double *dest, double *sou
         for (int m = 0; m < t->n; m++)
             sum += real(call, t->pes[m], i);
         error = dest[i] - sum;
-        if (error > 1e-9 * sum || error < -1e-9 * sum)
+        if (!(error <= 1e-9 * sum && error >= -1e-9 * sum)) /* also a NaN */
             check_fail("call %llu: element %zu is %g, not %g", (unsigned long long)call, i, dest[i],
                        sum);
         memcpy(&bits, &dest[i], sizeof bits);

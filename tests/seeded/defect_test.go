@@ -114,7 +114,7 @@ func (d *defect) area() string { return path.Dir(d.id) }
 
 // defects returns the list.
 func defects() []defect {
-	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, betweenNodesDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, betweenNodesDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, exampleDefects, orderDefects, ringDefects, panicDefects,
 		preloadDefects, redirectDefects, waitDefects, proxyDefects, stagingDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, setupDefects,
 		traceDefects, replayDefects, perfDefects, deviceDefects, pythonDefects, meshDefects)
 }
