@@ -140,7 +140,8 @@ struct shmemi_core {
     int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void);
     /* Maps these chunks into a block of the heap, from an offset in the block on, at all PEs.
-     * Returns the offset of the block, or -1. */
+     * Returns the offset of the block, or -1: then the PEs that have not failed have to call
+     * gpu_take_back. */
     int64_t (*gpu_lend)(size_t size, size_t offset);
     int (*gpu_take_back)(int64_t offset); /* unmaps them; offset: of any byte in the block */
     /* Sets *image to the struct shmemi_device_image for kernels, as this process can read it, and

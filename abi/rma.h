@@ -17,8 +17,10 @@ enum { SHMEMI_RMA_ID = 128 }; /* bytes of a unique id */
 
 /* The kind of registered memory. */
 enum {
-    SHMEMI_RMA_GPU = 1,  /* of a GPU */
-    SHMEMI_RMA_WORDS = 2 /* only signals of ranks change its words, and no kernel does */
+    SHMEMI_RMA_GPU = 1, /* of a GPU */
+    /* Only signals of ranks change its words, and no kernel does. So its owner remembers what it
+     * has stored, and need not read a word of GPU memory before it adds a signal. */
+    SHMEMI_RMA_WORDS = 2
 };
 
 enum { SHMEMI_RMA_SET, SHMEMI_RMA_ADD }; /* signal_op of an operation */

@@ -49,6 +49,7 @@ static void pause_until(double next)
     }
 }
 
+/* Puts the numbers from 1 to puts to a word of PE 1, each with its signal, when they are due. */
 static void put(long puts, uint64_t *word, uint64_t *signal)
 {
     double next = microseconds(CLOCK_MONOTONIC);
@@ -76,6 +77,9 @@ struct bare {
     uint64_t words;
 };
 
+/* Writes back each word that it reads from a connection, and counts it, until the other side ends
+ * the connection. If it cannot wait by epoll it ends the job, because compute waits for the words.
+ */
 static void *wait_by_epoll(void *argument)
 {
     struct bare *b = argument;
@@ -83,7 +87,7 @@ static void *wait_by_epoll(void *argument)
     struct epoll_event event = {.events = EPOLLIN};
     uint64_t word;
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, b->socket, &event) != 0)
-        return NULL;
+        shmem_global_exit(3);
     while (epoll_wait(epoll, &event, 1, -1) == 1 &&
            read(b->socket, &word, sizeof word) == sizeof word &&
            write(b->socket, &word, sizeof word) == sizeof word)
@@ -112,7 +116,10 @@ static int connect_bare(int me, uint64_t *port)
     } else {
         shmem_barrier_all();
         at.sin_port = htons((uint16_t)*port);
-        connection = *port != 0 && connect(s, (struct sockaddr *)&at, sizeof at) == 0 ? s : -1;
+        if (*port != 0 && connect(s, (struct sockaddr *)&at, sizeof at) == 0)
+            connection = s;
+        else
+            close(s);
     }
     if (connection >= 0)
         setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

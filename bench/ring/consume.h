@@ -84,7 +84,9 @@ void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
                    struct bench_null *provider);
 
 /* The sum of the fields of all operations of a run with so many producer threads, each of which
- * pushes `each` operations. */
+ * pushes `each` operations. load: which operations (enum bench_load of load.h). sources: the
+ * address of the producers' operands (struct bench_target), from which puts have their field local.
+ */
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);
 
 /* Calls through the table of producers, whose function pointers Go cannot call. */

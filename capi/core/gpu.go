@@ -146,7 +146,7 @@ func shmemgoGPUForget() {
 
 // shmemgoGPULend maps the found chunks into a block of the heap. All PEs call it together. The
 // block has size bytes, and the chunks begin at an offset within it. It returns the block's offset
-// in the heap, or -1.
+// in the heap, or -1, perhaps on this PE alone (GPU.Lend).
 //
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {

@@ -2,8 +2,11 @@
  * coll.c: fcollect, collect and alltoall of a team.
  *
  * By the specification the caller makes sure that dest is ready on every PE before any PE enters,
- * so data goes straight into dest and needs no copy on the way. Before a PE reads a peer's source,
- * it waits for a message of that peer. Small blocks of PEs of one node go in steps (lines.h).
+ * so blocks need no copy on the way: a PE writes each block straight into dest of the PE that gets
+ * it, and then a message, which says that the block is there (message.h). A PE returns when it has
+ * the messages of all others. Small blocks on one node go in steps, in each of which the PEs of a
+ * group exchange the blocks that they have (lines.h). On several nodes a block crosses the network
+ * once for each node (nodes.h).
  */
 #include "coll.h"
 

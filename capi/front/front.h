@@ -41,6 +41,9 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* ------------------------------------------------------------- put and get */
 
+/* Operations of this file that write into a PE's memory end with shmemi_notify (notify.h), which
+ * wakes the threads of that PE that sleep in a wait for memory. */
+
 /* The slow half of an operation: the function that put, get and the other functions of this file
  * call for PEs of other nodes and for errors. Files of public functions define SHMEMI_PUBLIC. Their
  * slow halves show the call to a profiler as a range; those of other files do not. So ranges cost
@@ -186,8 +189,9 @@ SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const v
     return old;
 }
 
-/* Performs an atomic operation on 4 bytes without blocking: the old value, *fetch, is valid after
- * the next quiet. */
+/* Performs an atomic operation on 4 bytes without blocking: by the CPU at once if this process
+ * reaches the PE's memory, otherwise by the slow half. The old value, *fetch, is valid after the
+ * next quiet. */
 SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint32_t operand, uint32_t compare, int pe,
                                     const char *call)
@@ -202,8 +206,7 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
         shmemi_notify(pe);
 }
 
-/* Performs an atomic operation on 8 bytes without blocking: the old value, *fetch, is valid after
- * the next quiet. */
+/* Does what shmemi_amo32_nbi does, on 8 bytes. */
 SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint64_t operand, uint64_t compare, int pe,
                                     const char *call)

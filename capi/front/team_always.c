@@ -73,7 +73,8 @@ static int add_same_node_rank(void)
 }
 
 /* Adds the team of the PEs that have this PE's GPU, or of the first PE of each GPU. For a PE that
- * is not the first PE of its GPU the latter team does not exist. */
+ * is not the first PE of its GPU the latter team does not exist. A PE without a GPU counts as one
+ * with a GPU of its own (gpu_first). */
 static int add_by_gpu(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;

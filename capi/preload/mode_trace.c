@@ -254,7 +254,8 @@ static void record(struct preload_frame *f, uint64_t end)
 }
 
 /* Called at the first call after a pause: returns for how many nanoseconds of the pause the thread
- * had no processor, or waited for page faults of its ring. */
+ * was ready and had no processor, or waited for page faults of its ring. A thread that has slept in
+ * the pause counts as never without a processor (preload_preempted). */
 static __attribute__((noinline)) uint32_t time_without_processor(struct preload_ring *r)
 {
     uint64_t ns = preload_preempted(&r->share) + r->touch_ns;

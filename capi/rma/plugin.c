@@ -279,7 +279,9 @@ nccl_result plugin_destroy_context(void *context)
     return NCCL_SUCCESS;
 }
 
-/* NCCL's regMrSym: registers memory together with all other ranks. */
+/* NCCL's regMrSym: registers memory together with all other ranks. Of memory that nobody resets
+ * (NCCL_MR_NEVER_RESET) only signals change the words: their owner remembers the values, and
+ * applies a signal without a read of GPU memory (SHMEMI_RMA_WORDS). */
 nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                             void **memory)
 {

@@ -21,9 +21,10 @@
 
 /*
  * The context of a queue. The operations that threads of any block start in it are in one sequence,
- * in the order in which they start. A fence in it orders earlier operations before later ones, for
- * each PE, and does not wait; a fence of the whole job waits until the proxy has read it from the
- * ring. A quiet in it completes the earlier operations. The context is valid until the kernel ends.
+ * in the order in which they start. A fence in it orders its earlier operations before its later
+ * ones, for each PE, and does not wait. (shmem_fence() without a context orders the operations of
+ * all rings, and waits until the proxy has read it from a ring.) A quiet in it completes its
+ * earlier operations. The context is valid until the kernel ends.
  */
 SHMEMI_ONLY shmem_context shmemx_queue(int queue)
     SHMEMI_RUN(shmem_context, shmemi_context_of(shmemi_queue(SHMEMI_JOB, (uint32_t)queue)))

@@ -135,12 +135,12 @@ func (p *Provider) receive(a arrival) error {
 }
 
 // repostOwed posts the receive buffers that Go or C could not post because the receive queue of
-// their NIC was full.
+// their NIC was full. Those of C, a bit for each, are moved to the list of Go first.
 func (p *Provider) repostOwed() {
 	if p.state.Owes() {
 		p.state.Repaid()
 		for l := range p.nics {
-			for owed := p.peek.Owed(l); owed != 0; owed &= owed - 1 {
+			for owed := p.peek.Owed(l); owed != 0; owed &= owed - 1 { // Owed clears the bits
 				p.inbox.owed = append(p.inbox.owed, arrival{nic: int32(l), slot: int32(bits.TrailingZeros32(owed))})
 			}
 		}

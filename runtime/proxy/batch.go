@@ -180,8 +180,9 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 // until the bytes have arrived, the target cannot apply the signals anyway, so they may share a
 // message. The batch is held until a quarter of those writes are complete. It returns false, and
 // the caller sends the signal alone, if the signal belongs to an earlier epoch or generation, if
-// messages to the PE are parked, if operations are queued that it cannot join, if fewer than
-// manyWrites writes are under way, or if no token is free.
+// messages of the engine itself to the PE are parked, because the provider's queue was full, if
+// operations are queued that it cannot join, if fewer than manyWrites writes are under way, or if no
+// token is free.
 func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false

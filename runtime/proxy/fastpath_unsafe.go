@@ -14,7 +14,8 @@ import (
 )
 
 // C works on the State and the peers, too, under the same lock and in memory that Go does not
-// manage: it injects small messages, applies them, and sends flushes.
+// manage: it injects small messages, applies them, and sends flushes. A flush is a message to which
+// a PE replies when it has applied all earlier messages of its sender.
 //
 // A call from C to Go takes 46 ns when it is measured alone. But a C thread that calls Go every few
 // microseconds keeps the scheduler's monitor awake, which preempts the thread each time: with two

@@ -42,8 +42,9 @@ func (e *Engine) BurstEnds() {
 }
 
 // holdOrSendBatches decides, before the loop sleeps, about batches, messages that small operations
-// share. It returns true if one stays held for more operations of a caller's burst. If no burst has
-// grown since the last call, it sends the batches of all contexts and returns false.
+// share. It returns true if one stays held for more operations of a caller's burst. If no further
+// batch has been held for a burst since the last call, it sends the batches of this context, or of
+// all contexts if this is the first one, and returns false.
 func (e *Engine) holdOrSendBatches() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false

@@ -140,7 +140,7 @@ type Memory struct {
 // Kind is the kind of memory that a rank registers.
 type Kind struct {
 	GPU   bool // it is GPU memory
-	Words bool // only signals of ranks change its words, and no kernel does
+	Words bool // only signals of ranks change its words, and no kernel does (Region.KeepWords)
 }
 
 // Register registers n bytes at base, and imports what the other ranks register. All ranks have to

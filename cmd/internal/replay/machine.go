@@ -438,12 +438,12 @@ func (p *pe) wakeUp() {
 	p.waiters = kept
 }
 
-// holdTime is the time after which the library sends a batch (a message with several operations)
-// that has not grown (runtime/proxy/loop).
+// holdTime is the time after which the library sends held batches (messages with several operations)
+// if no further one was held meanwhile (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
-// releaseHeld sends the open batches of the engine if no operation was added for holdTime. If one
-// was, it plans another check.
+// releaseHeld sends the open batches of the engine if the last call that posted an operation, to
+// whichever PE, has ended holdTime ago or earlier. Otherwise it plans another check for that time.
 func (p *pe) releaseHeld() {
 	p.release = false
 	if p.Held == 0 {

@@ -110,11 +110,11 @@ func checkWhole(t *tracefile.Trace) error {
 	return nil
 }
 
-// listPEs returns the numbers of PEs as a text: all if they are few, else the first ones and how
-// many more there are.
+// listPEs returns the numbers of PEs as a text, in ascending order: all if they are up to 8, else
+// the first 8 and how many more there are.
 func listPEs(pes []int) string {
 	const most = 8
-	slices.Sort(pes)
+	pes = slices.Sorted(slices.Values(pes))
 	var all []string
 	for _, pe := range pes[:min(most, len(pes))] {
 		all = append(all, fmt.Sprintf("PE %d", pe))

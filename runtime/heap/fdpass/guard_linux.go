@@ -140,8 +140,9 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	}
 }
 
-// welcome accepts one connection and sends it the nonce over which it must make its proof. If too
-// many connections have proven nothing yet, it closes the oldest of them.
+// welcome accepts one connection and sends it the nonce over which it must make its proof. It
+// rejects a process of another user, and one to which the nonce cannot be sent at once. If too many
+// connections have proven nothing yet, it rejects the oldest of them.
 func (l *Listener) welcome() error {
 	g := l.guard
 	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)

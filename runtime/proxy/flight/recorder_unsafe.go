@@ -129,7 +129,9 @@ func (r *Recorder) NoteMessage(pe libshmem.PE, what layout.Event, k layout.Kind,
 }
 
 // NoteOwn puts an event of the proxy's thread into its ring. An idle proxy repeats the same events,
-// and they would overwrite all earlier ones: repetitions are one event.
+// and they would overwrite all earlier ones: repetitions are one event, whose number counts them and
+// whose time is that of the last one. A sleep right after EventLimit, the end of a sleep by its time
+// limit, is not recorded: the thread has only checked for work in between.
 func (r *Recorder) NoteOwn(what layout.Event) {
 	n := r.head.recorded
 	own := &r.rings[ownRing]
@@ -138,7 +140,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
 		if what == layout.EventSleep && before == layout.EventLimit {
-			return // the thread only checked for work and went back to sleep
+			return
 		}
 		if what == before {
 			atomic.StoreUint64(&last.What, repeatedWord(last.What))

@@ -81,7 +81,7 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool)
 	if !ownerCopies {
 		op := fabric.RMA{PE: o.pe, Len: o.n}
 		op.Remote, op.Key = g.heaps.main[o.pe].At(offset)
-		g.heaps.Aim(&op, offset)
+		g.heaps.Aim(&op, offset) // in GPU memory that NICs reach: the address and key of that part
 		g.pulls.Get(pullBytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: o.requestID})
 		return call.Done
 	}

@@ -304,8 +304,9 @@ func (x *heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && x.heaps[pe].flushes && x.find(pe, offset, 1) != nil
 }
 
-// Aim sets the remote address and key of an operation at an offset of a PE's heap, if that is GPU
-// memory that NICs reach.
+// Aim sets the remote address and key of an operation at an offset of a PE's heap to those of the
+// registered part of GPU memory that contains all of its bytes. If there is none, because the bytes
+// are in main memory or NICs do not reach them, it leaves both as the caller has set them.
 func (x *heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
 	if offset < 0 {
 		return

@@ -91,9 +91,9 @@ func (w *Words) WakeSleepers() {
 func (w *Words) HasPollers() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (
-	// napTime is the time for which the proxy thread leaves the network to callers that poll. The
-	// last of them to go to sleep ends the nap. A caller that got what it waited for does not end
-	// it, because it will often wait again at once.
+	// napTime is the time for which the proxy thread leaves the network to callers that poll. Each of
+	// them that goes to sleep ends the nap; the proxy thread naps again if others still poll. A caller
+	// that got what it waited for does not end it, because it will often wait again at once.
 	napTime   = time.Millisecond
 	futexWait = 0 // of futex(2); the word is shared between processes
 )
