@@ -46,6 +46,7 @@ enum {
     SHMEMI_COLLECTIVES_WIDE = 128, /* broadcasts from each node to eight others */
     SHMEMI_COLLECTIVES_PACKED = 256, /* blocks of a node together */
     SHMEMI_COLLECTIVES_APART = 512, /* each block by itself */
+    SHMEMI_COLLECTIVES_STEPS = 1024, /* blocks of all-to-alls in log2 n steps */
 };
 
 /* No macro has taken a name. */
@@ -75,5 +76,6 @@ _Static_assert(SHMEMI_COLLECTIVES_CHAIN == 64, "COLLECTIVES_CHAIN");
 _Static_assert(SHMEMI_COLLECTIVES_WIDE == 128, "COLLECTIVES_WIDE");
 _Static_assert(SHMEMI_COLLECTIVES_PACKED == 256, "COLLECTIVES_PACKED");
 _Static_assert(SHMEMI_COLLECTIVES_APART == 512, "COLLECTIVES_APART");
+_Static_assert(SHMEMI_COLLECTIVES_STEPS == 1024, "COLLECTIVES_STEPS");
 
 #endif

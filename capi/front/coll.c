@@ -11,6 +11,7 @@
 #include "coll.h"
 
 #include "address.h"
+#include "alltoall_steps.h"
 #include "below.h"
 #include "error.h"
 #include "exchange.h"
@@ -229,8 +230,8 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* Performs alltoall for a team: with one message for each pair of nodes if the blocks are small,
- * else with one for each PE. */
+/* Performs alltoall for a team: in steps or with one message for each pair of nodes if the blocks
+ * are small, else with one for each PE. */
 void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -240,7 +241,9 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     shmemi_coll_check_overlap(dest, all, source, all, false, call);
     if (nbytes == 0)
         return;
-    if (shmemi_nodes_swaps(t, nbytes)) {
+    if (shmemi_alltoall_has_steps(t, nbytes)) {
+        shmemi_alltoall_steps(t, dest, source, nbytes, call);
+    } else if (shmemi_nodes_swaps(t, nbytes)) {
         shmemi_nodes_alltoall(t, dest, source, nbytes, call);
     } else {
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);

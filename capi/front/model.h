@@ -31,6 +31,14 @@ SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
     return 1u << shmemi_steps_in_pairs(n);
 }
 
+/* Returns how many blocks a node sends in step i of an all-to-all in steps (alltoall_steps.c): how
+ * many numbers below n have bit i. */
+SHMEMI_INLINE uint32_t shmemi_blocks_of_step(uint32_t n, uint32_t i)
+{
+    uint32_t rest = n & ((2u << i) - 1), bit = 1u << i;
+    return (n >> i >> 1 << i) + (rest > bit ? rest - bit : 0);
+}
+
 /* The smallest part of a round's memory that each node can have, in bytes. */
 enum { SHMEMI_LEAST_PART = 256 };
 
@@ -94,6 +102,10 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 /* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
  * in one message. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
+
+/* Reports whether an all-to-all of blocks for nodes, of `bytes` bytes each, takes less modelled
+ * time in steps than with a message for each block. */
+bool shmemi_model_swaps_in_steps(const struct shmemi_team *t, size_t bytes);
 
 #pragma GCC visibility pop
 

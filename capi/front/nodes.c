@@ -38,9 +38,9 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
         shmemi_move(local, base + offset, n, call);
 }
 
-/* Waits until all members of this node have called sync_near, and the bytes that each has copied to
+/* Waits until all members of this node have called it, and the bytes that each has copied to
  * the others are visible. */
-static void sync_near(struct shmemi_team *t, const char *call)
+void shmemi_nodes_sync(struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu) /* copies of the core (copy_near) may still be under way */
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
@@ -158,14 +158,14 @@ static void collect_packed(const struct collect *c, size_t bytes)
     if (t->me != leader)
         copy_near(t, SHMEMI_OPERATION_PUT, leader, c->dest + (int64_t)mine.at, own_dest(c, mine.at),
                   mine.bytes, c->call);
-    sync_near(t, c->call);
+    shmemi_nodes_sync(t, c->call);
     if (t->me == leader && shmemi_in_pairs(t->n_nodes))
         exchange_in_pairs(c);
     else if (t->me == leader && shmemi_model_doubles(t, bytes))
         exchange_around(c);
     else if (t->me == leader)
         exchange_directly(c);
-    sync_near(t, c->call);
+    shmemi_nodes_sync(t, c->call);
     if (t->me != leader && shmemi_collective_unbroken()) {
         struct shmemi_part before = part_of_dest(c, 0, t->me),
                            after = part_of_dest(c, t->me + 1, t->n);
@@ -173,7 +173,7 @@ static void collect_packed(const struct collect *c, size_t bytes)
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)after.at,
                   own_dest(c, after.at), after.bytes, c->call);
     }
-    sync_near(t, c->call);
+    shmemi_nodes_sync(t, c->call);
 }
 
 /* Returns the rank of the member of `node` that receives the block of the i-th member of another
@@ -215,7 +215,7 @@ static void collect_by_blocks(const struct collect *c)
             copy_to_node(c, rank);
         }
     }
-    sync_near(t, c->call);
+    shmemi_nodes_sync(t, c->call);
 }
 
 /* Performs collect over several nodes. The blocks of a node go to each other node in one message if
@@ -248,6 +248,18 @@ bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
            shmemi_model_packs(t, nbytes * t->columns);
 }
 
+/* Copies the blocks that a rank has sent to this node, one for each member, to where they belong in
+ * dest of the members. */
+void shmemi_nodes_pass_on(struct shmemi_team *t, int64_t dest, int rank, const char *blocks,
+                          size_t nbytes, const char *call)
+{
+    for (uint32_t i = 0; i < t->n_near; i++) {
+        uint32_t k = (t->near_rank + i) % t->n_near;
+        copy_near(t, SHMEMI_OPERATION_PUT, t->near[k], dest + (int64_t)(nbytes * (size_t)rank),
+                  (char *)blocks + nbytes * k, nbytes, call);
+    }
+}
+
 /* Performs an alltoall in which each member sends the blocks for all members of a node in one
  * message, to the member with the same index on that node, and that member distributes them. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
@@ -267,20 +279,13 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
                           source + nbytes * (size_t)t->leaders[node], nbytes * t->columns, &lent,
                           call);
     }
-    for (uint32_t i = 0; i < t->n_near; i++)
-        copy_near(t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(t, i),
-                  dest_offset + (int64_t)(nbytes * (size_t)t->me),
-                  (char *)source + nbytes * (size_t)shmemi_team_neighbour(t, i), nbytes, call);
+    shmemi_nodes_pass_on(t, dest_offset, t->me, source + nbytes * (size_t)t->near[0], nbytes, call);
     for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_unbroken(); i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         int from = shmemi_team_at(t, node, t->near_rank);
-        char *blocks = shmemi_round_part(t, round, node);
         shmemi_await(t, from, call);
-        for (uint32_t k = 0; k < t->n_near; k++)
-            copy_near(t, SHMEMI_OPERATION_PUT, t->near[k],
-                      dest_offset + (int64_t)(nbytes * (size_t)from), blocks + nbytes * k, nbytes,
-                      call);
+        shmemi_nodes_pass_on(t, dest_offset, from, shmemi_round_part(t, round, node), nbytes, call);
     }
-    sync_near(t, call);
+    shmemi_nodes_sync(t, call);
     shmemi_lent_back(&lent, call);
 }

@@ -21,6 +21,14 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
  * message for each block. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes);
 
+/* Copies blocks that a rank has sent to this node, one of nbytes bytes for each member, to dest of
+ * the members, an offset from the user heap. They are there when shmemi_nodes_sync returns. */
+void shmemi_nodes_pass_on(struct shmemi_team *t, int64_t dest, int rank, const char *blocks,
+                          size_t nbytes, const char *call);
+/* Waits until all members of this node have called it, and the bytes that each has copied to the
+ * others are visible. */
+void shmemi_nodes_sync(struct shmemi_team *t, const char *call);
+
 /* Performs an alltoall of blocks for which shmemi_nodes_swaps returns true. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call);

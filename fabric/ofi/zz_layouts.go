@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x46e2b14ab5b5a67
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xed2983fb574c592e
 import "C"

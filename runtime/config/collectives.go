@@ -7,7 +7,7 @@ import (
 
 // collectiveWords are the words of SHMEM_COLLECTIVES: auto, and then the bits of Collectives in
 // their order.
-var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "dest", "chain", "wide", "packed", "apart"}
+var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "dest", "chain", "wide", "packed", "apart", "steps"}
 
 // collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name, as bits; 0 if the
 // only word is auto.

@@ -9,7 +9,7 @@ import (
 func TestCollectives(t *testing.T) {
 	for word, want := range map[string]Collectives{
 		"auto": 0, "flat": CollectivesFlat, "straight": CollectivesStraight, "pairs": CollectivesPairs, "halves": CollectivesHalves, "owners": CollectivesOwners, "dest": CollectivesDest,
-		"chain": CollectivesChain, "wide": CollectivesWide, "packed": CollectivesPacked, "apart": CollectivesApart,
+		"chain": CollectivesChain, "wide": CollectivesWide, "packed": CollectivesPacked, "apart": CollectivesApart, "steps": CollectivesSteps,
 		"pairs,chain,apart": CollectivesPairs | CollectivesChain | CollectivesApart,
 	} {
 		c := collectivesOf(strings.Split(word, ","))

@@ -37,16 +37,17 @@ type Collectives uint32
 
 // The values of Collectives.
 const (
-	CollectivesFlat     Collectives = 1   // each PE sends to each other one
-	CollectivesStraight Collectives = 2   // reductions in one step
-	CollectivesPairs    Collectives = 4   // reductions in pairs of nodes
-	CollectivesHalves   Collectives = 8   // reductions in pairs of nodes that each keep half of the elements
-	CollectivesOwners   Collectives = 16  // reductions by owners of blocks
-	CollectivesDest     Collectives = 32  // the same, with no memory but dest, where each node has two PEs
-	CollectivesChain    Collectives = 64  // broadcasts from node to node
-	CollectivesWide     Collectives = 128 // broadcasts from each node to eight others
-	CollectivesPacked   Collectives = 256 // blocks of a node together
-	CollectivesApart    Collectives = 512 // each block by itself
+	CollectivesFlat     Collectives = 1    // each PE sends to each other one
+	CollectivesStraight Collectives = 2    // reductions in one step
+	CollectivesPairs    Collectives = 4    // reductions in pairs of nodes
+	CollectivesHalves   Collectives = 8    // reductions in pairs of nodes that each keep half of the elements
+	CollectivesOwners   Collectives = 16   // reductions by owners of blocks
+	CollectivesDest     Collectives = 32   // the same, with no memory but dest, where each node has two PEs
+	CollectivesChain    Collectives = 64   // broadcasts from node to node
+	CollectivesWide     Collectives = 128  // broadcasts from each node to eight others
+	CollectivesPacked   Collectives = 256  // blocks of a node together
+	CollectivesApart    Collectives = 512  // each block by itself
+	CollectivesSteps    Collectives = 1024 // blocks of all-to-alls in log2 n steps
 )
 
 var (
@@ -76,4 +77,5 @@ var (
 	_ = [1]struct{}{}[CollectivesWide-(128)]
 	_ = [1]struct{}{}[CollectivesPacked-(256)]
 	_ = [1]struct{}{}[CollectivesApart-(512)]
+	_ = [1]struct{}{}[CollectivesSteps-(1024)]
 )

@@ -78,7 +78,7 @@ func crowdOf(t *testing.T, w *world) crowdState {
 	return s
 }
 
-// TestSimScale simulates init, a small reduction, barriers and an all-to-all of many PEs in this
+// TestSimScale simulates init, a small reduction, barriers and all-to-alls of many PEs in this
 // process, on networks that exist. It counts the messages of each PE, the PEs that it sends to, and
 // the memory of its engine. Only counts can fail.
 func TestSimScale(t *testing.T) {
@@ -104,7 +104,11 @@ func scale(t *testing.T, model sim.Model, n int) {
 	watch = func(p fabric.Provider) fabric.Provider { return &counted{p, 0, map[libshmem.PE]bool{}} }
 	defer func() { watch = nil }()
 	before := liveHeap()
-	w := newWorld(t, model, uint64(n), n, memberHeap(n), new(memories))
+	heap := memberHeap(n)
+	if n <= maxToAll {
+		heap += swapHeap(n, 8)
+	}
+	w := newWorld(t, model, uint64(n), n, heap, new(memories))
 	after := liveHeap()
 	all := make([]*member, n)
 	for i, p := range w.pes {
@@ -134,6 +138,7 @@ func scale(t *testing.T, model sim.Model, n int) {
 	step("barrier", n*log2, log2, (*member).barrier)
 	step("sum", sumMessages(n), min(n-1, max(directPEs, 2*log2)), (*member).sum)
 	if n <= maxToAll {
+		step("in steps", n*log2, min(n-1, max(directPEs, 2*log2)), func(m *member) { m.allToAllInSteps(8) })
 		step("all-to-all", n*(n-1), n-1, (*member).allToAll)
 	}
 	w.close(new(memories))

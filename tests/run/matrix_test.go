@@ -51,7 +51,7 @@ var configurations = []configuration{
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
 	// Collective calls as the model does not choose them.
 	{name: "flat-4", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_COLLECTIVES=flat")...)},
-	{name: "forced-8", args: on("8", append(onTCP, "--hosts", "4", "-x", "SHMEM_COLLECTIVES=owners,chain,apart")...)},
+	{name: "forced-8", args: on("8", append(onTCP, "--hosts", "4", "-x", "SHMEM_COLLECTIVES=owners,chain,apart,steps")...)},
 	{name: "forced-5", args: on("5", append(onTCP, "--hosts", "3,1,1", "-x", "SHMEM_COLLECTIVES=pairs,wide,packed")...)},
 	{name: "forced-6", args: on("6", append(onTCP, "--hosts", "2,1,1,1,1", "-x", "SHMEM_COLLECTIVES=halves")...)},
 	// 16 and 3 beyond.

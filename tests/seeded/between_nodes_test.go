@@ -129,6 +129,13 @@ var betweenNodesDefects = []defect{
 		by:   program("collectives", "hosts-19"), says: `PE \d+: call \d+ of \d+ PEs: element \d+ is`,
 	},
 	{
+		id: "nodes/steps-without-blocks-of-others", file: "capi/front/alltoall_steps.c",
+		was:  "block_now(s, number, bit - 1), s->block,",
+		is:   "block_now(s, number, 0), s->block,",
+		user: "on many hosts a block of shmem_alltoall that goes over two others is another one",
+		by:   program("collectives", "forced-8"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+	},
+	{
 		id: "scan/first-hosts", file: "capi/front/scan.c",
 		was:  "        if (t->node >= distance) {",
 		is:   "        if (t->node > 0) {",

@@ -149,6 +149,32 @@ static void packs(void)
     check(shmemi_model_packs(&t, 8), "EFA, packed", 1000, 8);
 }
 
+/* Small blocks go to many nodes in steps: each is sent several times, but few messages are. */
+static void swaps(void)
+{
+    static const struct {
+        uint32_t nodes;
+        size_t bytes;
+        bool steps;
+    } of_efa[] = {{16, 8, false},  {64, 8, false},   {300, 8, true},     {300, 64, false},
+                  {1000, 8, true}, {1000, 64, true}, {300, 1024, false}, {1000, 4096, false}};
+    struct shmemi_team t;
+    wire(15000, 500, 82);
+    for (size_t i = 0; i < sizeof of_efa / sizeof *of_efa; i++) {
+        t = of(of_efa[i].nodes, (int)of_efa[i].nodes);
+        check(shmemi_model_swaps_in_steps(&t, of_efa[i].bytes) == of_efa[i].steps,
+              of_efa[i].steps ? "EFA, in steps" : "EFA, not in steps", t.n_nodes, of_efa[i].bytes);
+    }
+    wire(2000, 6000, 400);
+    t = of(3, 3);
+    check(!shmemi_model_swaps_in_steps(&t, 8), "tcp, not in steps", 3, 8);
+    t = of(19, 19);
+    check(shmemi_model_swaps_in_steps(&t, 8), "tcp, in steps", 19, 8);
+    check(!shmemi_model_swaps_in_steps(&t, 64 << 10), "tcp, not in steps", 19, 64 << 10);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_STEPS;
+    check(shmemi_model_swaps_in_steps(&t, 64 << 10), "steps", 19, 64 << 10);
+}
+
 /* Of a job on one node all figures are 0. */
 static void none(void)
 {
@@ -163,6 +189,7 @@ int main(void)
     trees();
     words();
     packs();
+    swaps();
     none();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
