@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xed2983fb574c592e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2cfbb740d223a55b
 import "C"
