@@ -15,6 +15,7 @@
 #include "error.h"
 #include "failure.h"
 #include "gpu.h"
+#include "netcall.h"
 #include "notify.h"
 #include "quiet.h"
 #include "remote.h"
@@ -248,7 +249,7 @@ static bool await_ready(struct sending *s, bool (*ready)(void *))
     if (ready(s))
         return true;
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(s->call);
     shmemi_send_progress(s->call);
     return ready(s);
 }

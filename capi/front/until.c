@@ -8,6 +8,7 @@
 #include "buffers.h"
 #include "error.h"
 #include "gpu.h"
+#include "netcall.h"
 #include "wait.h"
 
 #include <inttypes.h>
@@ -139,7 +140,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
         if (holds_##suffix(ivar, cmp, value, &now, call))                                          \
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
-            shmemi_state.core->poll();                                                             \
+            shmemi_net_poll(call);                                                                 \
         shmemi_fail_test_if_lost(call);                                                            \
         return holds_##suffix(ivar, cmp, value, &now, call);                                       \
     }
@@ -156,7 +157,7 @@ uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
     check(sig_addr, SHMEM_CMP_EQ, sizeof *sig_addr, call);
     if (shmemi_state.networked)
-        shmemi_state.core->poll();
+        shmemi_net_poll(call);
     return shmemi_on_gpu(sig_addr) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
                                    : shmemi_observe(sig_addr);
 }

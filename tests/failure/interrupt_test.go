@@ -10,7 +10,9 @@ import (
 func TestCallInHandler(t *testing.T) {
 	shmemrun, program := compile(t, "interrupt")
 	route := networks(t, list(tcp, []string{"--hosts", "2"}), false)[0]
-	for during, call := range map[string]string{"put": "shmem_putmem", "wait": "shmem_(long_wait_until|long_p)"} {
+	for during, call := range map[string]string{
+		"put": "shmem_putmem", "wait": "shmem_(long_wait_until|long_p)", "test": "shmem_long_test", "fetch": "shmem_signal_fetch",
+	} {
 		t.Run(during, func(t *testing.T) {
 			out := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun, list(options("2", route.options...), []string{program, during})...).wait(134)
 			want := regexp.MustCompile(`shmem: PE 0: shmem_long_p: it is called by a signal handler that has interrupted ` + call +

@@ -127,7 +127,14 @@ var waitDefects = []defect{
 		was:  "                            shmemi_netcall);\n",
 		is:   "                            call);\n",
 		user: "a job that a call in a signal handler ends does not say which call the signal has interrupted",
-		by:   job("./tests/failure", "^TestCallInHandler$/^put$"), says: `has interrupted shmem_long_p in the middle`,
+		by:   job("./tests/failure", "^TestCallInHandler$/^put$"), says: `has interrupted shmem_long_p \(let`,
+	},
+	{
+		id: "waits/fetch-without-its-record", file: "capi/front/until.c",
+		was:  "        shmemi_net_poll(call);\n    return",
+		is:   "        shmemi_state.core->poll();\n    return",
+		user: "a call in a signal handler waits for ever when it has interrupted shmem_signal_fetch",
+		by:   job("./tests/failure", "^TestCallInHandler$/^fetch$"), says: `for another thread that uses the network`, hangs: true,
 	},
 	{
 		id: "waits/proxy-that-keeps-its-processor", file: "runtime/proxy/loop/serve.go",

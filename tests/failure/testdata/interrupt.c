@@ -2,7 +2,7 @@
  * interrupt.c: a signal handler of PE 0 writes to PE 1 until it has interrupted a call that uses
  * the network.
  *
- * usage: interrupt put|wait
+ * usage: interrupt put|wait|test|fetch
  */
 #include <shmem.h>
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 static long mark, never;
+static uint64_t no_signal;
 
 static void on_alarm(int signal)
 {
@@ -28,6 +29,10 @@ int main(int argc, char **argv)
         setitimer(ITIMER_REAL, &often, NULL);
         while (argc == 2 && strcmp(argv[1], "put") == 0)
             shmem_putmem(data, data + (1 << 10), 1 << 10, 1);
+        while (argc == 2 && strcmp(argv[1], "test") == 0)
+            shmem_long_test(&never, SHMEM_CMP_EQ, 1);
+        while (argc == 2 && strcmp(argv[1], "fetch") == 0)
+            shmem_signal_fetch(&no_signal);
     }
     shmem_long_wait_until(&never, SHMEM_CMP_EQ, 1);
     return 1;

@@ -20,10 +20,12 @@ UNREACHED(shmemi_check_block)
 UNREACHED(shmemi_place)
 UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_ending_loss)
+UNREACHED(shmemi_netcall_refuse)
 
 enum { ASKED = 5 };
 
 struct shmemi_state shmemi_state;
+_Thread_local const char *shmemi_netcall;
 static _Alignas(4096) union {
     uint64_t word;
     char page[4096];
