@@ -769,8 +769,8 @@ int shmemx_send_test(const void *buf, size_t nbytes, int tag, int pe);
  * capacity: the last error is SHMEMX_ERROR_MESSAGE and its text has both sizes, *tag, *pe and
  * *nbytes are those of the message, buf is unchanged, and the message can be received by
  * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
- * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
- * thread.
+ * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE that finds no
+ * message, once for each thread.
  * Order: Among a sender's messages that match, it receives the one that was sent first. Puts
  * that the sender made before shmem_fence and the message are visible.
  *
@@ -798,8 +798,8 @@ int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
  * capacity: the last error is SHMEMX_ERROR_MESSAGE and its text has both sizes, *tag, *pe and
  * *nbytes are those of the message, buf is unchanged, and the message can be received by
  * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
- * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
- * thread.
+ * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE that finds no
+ * message, once for each thread.
  * Order: Among a sender's messages that match, it receives the one that was sent first. Puts
  * that the sender made before shmem_fence and the message are visible.
  *

@@ -185,6 +185,13 @@ void shmemi_acknowledge_losses(const struct shmemi_team *whole, const struct shm
     end_no_wait(n);
 }
 
+/* Reports whether there is a loss that has not ended a wait of this thread of the kind `whom`. */
+bool shmemi_loss_ends(enum shmemi_whom whom)
+{
+    reset_after_rejoin();
+    return mine.ended[whom] != shmemi_observe(&shmemi_state.n_lost);
+}
+
 /* Returns a lost PE that ends this thread's wait of the kind `whom`, or -1. For waits that any PE
  * may end it is the next loss that has not ended one of that kind yet; for a step of a collective
  * call any lost member of its team. */
@@ -197,7 +204,7 @@ int shmemi_ending_loss(enum shmemi_whom whom)
     case SHMEMI_MEMBERS:
         return lost_member(mine.depth > 0 ? mine.team : &shmemi_world);
     default:
-        if (mine.ended[whom] == shmemi_observe(&shmemi_state.n_lost))
+        if (!shmemi_loss_ends(whom))
             return -1;
         return shmemi_state.losses[mine.ended[whom]++];
     }

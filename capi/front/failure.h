@@ -74,6 +74,10 @@ void shmemi_fail_network(int pe, const char *call);
  * fails its call, and the same loss ends no later wait of that kind. */
 int shmemi_ending_loss(enum shmemi_whom whom);
 
+/* Reports whether a loss would end this thread's next wait of a kind that any PE may end, and
+ * leaves it so. */
+bool shmemi_loss_ends(enum shmemi_whom whom);
+
 /*
  * Every collective call of a team begins with _begin and ends with _end. They may be nested; the
  * outermost pair reports a loss once. _begin returns false if a PE of the team is lost: then the

@@ -408,6 +408,21 @@ static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbyte
     return false;
 }
 
+/* Called when a receive has found no message: if a loss ends the receive, searches once more, since
+ * a PE may be lost after its last message has arrived, and messages of other PEs may have arrived
+ * with the loss. Fails the call if there is no message then. Returns whether there is one; the loss
+ * then ends the thread's next receive without one. */
+static bool find_despite_loss(struct receipt *r)
+{
+    if (!shmemi_send_ended(r->pe))
+        return false;
+    if (find_message(r))
+        return true;
+    shmemi_fail_lost(r->pe == SHMEMX_ANY_SOURCE ? shmemi_ending_loss(SHMEMI_ANY_SENDER) : r->pe,
+                     r->call);
+    return false;
+}
+
 /* Implements shmemx_recv: waits for a message with the tag and sender that the call accepts. */
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
@@ -418,12 +433,9 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
                                  .pe = r.pe,
                                  .limited = true,
                                  .call = call};
-    const bool any = r.pe == SHMEMX_ANY_SOURCE;
     bool found = shmemi_send_await(&w);
-    /* A PE may be lost after its last message has arrived, so the mailbox is searched once more.
-     * With any source the wait itself has reported the loss. */
-    if (!found && !any && shmemi_is_lost(r.pe) && !(found = find_message(&r)))
-        shmemi_fail_lost(r.pe, call);
+    if (!found)
+        found = find_despite_loss(&r);
     return found && complete_receive(&r, tag, pe, nbytes) ? 0 : -1;
 }
 
@@ -438,16 +450,12 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
         if (shmemi_state.networked)
             shmemi_net_poll(call);
         shmemi_send_progress(call);
-        bool any = r.pe == SHMEMX_ANY_SOURCE;
-        bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);
-        found = find_message(&r); /* a PE may be lost after its last message has arrived */
-        int lost = found || !may_end ? -1 : any ? shmemi_ending_loss(SHMEMI_ANY_SENDER) : r.pe;
-        if (lost >= 0) {
-            shmemi_fail_lost(lost, call);
-            return -1;
+        if (shmemi_send_ended(r.pe)) {
+            if (!find_despite_loss(&r))
+                return -1;
+        } else if (!find_message(&r)) {
+            return 0;
         }
     }
-    if (!found)
-        return 0;
     return complete_receive(&r, tag, pe, nbytes) ? 1 : -1;
 }

@@ -176,19 +176,18 @@ static void serve_other(const char *call)
 }
 
 /* Waits until w->ready(w->subject). Meanwhile it serves requests of receivers, so that two PEs that
- * send to each other both make progress. Returns false if a PE is lost, or the time limit has
+ * send to each other both make progress. Returns false if the PE is lost, or the time limit has
  * passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
-    const bool any = w->pe == SHMEMI_MAIL_ANY;
     bool ready = w->ready(w->subject), due = false; /* due: a receiver waits for bytes */
     if (ready)
         return true;
     do {
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), w->call, w->describe, w->subject,
                         (ready = w->ready(w->subject)) || (due = is_due()) ||
-                            (!any && shmemi_is_lost(w->pe)),
-                        .whom = any ? SHMEMI_ANY_SENDER : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
+                            shmemi_send_ended(w->pe),
+                        .whom = SHMEMI_NOBODY, .pe = w->pe, .about = w->pe != SHMEMI_MAIL_ANY,
                         .limited = w->limited);
         if (!ready && due)
             serve_other(w->call);

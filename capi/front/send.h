@@ -4,6 +4,7 @@
 #ifndef SHMEMI_SEND_H
 #define SHMEMI_SEND_H
 
+#include "failure.h"
 #include "mail.h"
 #include "waiter.h"
 
@@ -24,16 +25,24 @@ struct shmemi_send_wait {
     bool (*ready)(void *subject);
     shmemi_describe describe;
     void *subject;
-    int pe; /* whose loss ends the wait; SHMEMI_MAIL_ANY: the loss of any PE, as in other waits */
+    int pe;       /* whose loss ends the wait; SHMEMI_MAIL_ANY: any that shmemi_loss_ends reports */
     bool limited; /* the time limit of shmemx_wait_limit applies */
     const char *call;
 };
 
 /* Waits until ready(subject) returns true, and meanwhile serves requests of receivers for messages
- * whose calls have returned. Returns false if a PE is lost, or, for a limited wait, the time limit
- * of the thread has passed. Only for SHMEMI_MAIL_ANY the loss is also set as the thread's last
- * error. */
+ * whose calls have returned. Returns false if the PE is lost, which does not fail the call yet, or,
+ * for a limited wait, the time limit of the thread has passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
+
+/* Reports whether the loss of a PE ends a wait for it; for SHMEMI_MAIL_ANY, whether any loss does.
+ */
+SHMEMI_INLINE bool shmemi_send_ended(int pe)
+{
+    return pe == SHMEMI_MAIL_ANY
+               ? SHMEMI_UNLIKELY(shmemi_some_lost()) && shmemi_loss_ends(SHMEMI_ANY_SENDER)
+               : shmemi_is_lost(pe);
+}
 
 /* Makes progress on long messages, for calls that do not wait. */
 void shmemi_send_progress(const char *call);

@@ -38,7 +38,7 @@ var (
 		"finalize. Returns -1 when the message is longer than capacity: the last error is SHMEMX_ERROR_MESSAGE and its text has both " +
 		"sizes, *tag, *pe and *nbytes are those of the message, buf is unchanged, and the message can be received by another call. " +
 		"SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its messages is left; a loss of any PE ends a receive " +
-		"from SHMEMX_ANY_SOURCE once for each thread."
+		"from SHMEMX_ANY_SOURCE that finds no message, once for each thread."
 	sendOrder = "Messages from one PE to another are received in the order in which they were sent, as far as the receiver's tags let them. " +
 		"Puts before shmem_fence are visible before a message that is sent after it. A quiet does not wait for messages."
 	recvOrder = "Among a sender's messages that match, it receives the one that was sent first. Puts that the sender made before " +

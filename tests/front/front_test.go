@@ -47,6 +47,10 @@ func TestLooks(t *testing.T) { run(t, "looks") }
 // TestUntil: a wait that returns a value returns the one that ended it.
 func TestUntil(t *testing.T) { run(t, "until", "until") }
 
+// TestReceive: a message that arrives just before a PE is lost is received, from that PE or from
+// any, and the loss ends the next receive.
+func TestReceive(t *testing.T) { run(t, "receive", "receive", "send", "failure") }
+
 // TestCollectiveModel: what the model of collective calls chooses between nodes, over tcp and on EFA.
 func TestCollectiveModel(t *testing.T) { run(t, "model", "model") }
 

@@ -130,6 +130,13 @@ var waitDefects = []defect{
 		by:   job("./tests/failure", "^TestCallInHandler$/^put$"), says: `has interrupted shmem_long_p \(let`,
 	},
 	{
+		id: "waits/loss-before-a-message", file: "capi/front/receive.c",
+		was:  "    if (find_message(r))\n        return true;\n    shmemi_fail_lost",
+		is:   "    shmemi_fail_lost",
+		user: "a receive fails because a PE is lost although its message is there",
+		by:   unit("./tests/front", "^TestReceive$"), says: `message of PE 1, from -1: -1, receive: PE 2 has ended`,
+	},
+	{
 		id: "waits/fetch-without-its-record", file: "capi/front/until.c",
 		was:  "        shmemi_net_poll(call);\n    return",
 		is:   "        shmemi_state.core->poll();\n    return",
