@@ -402,16 +402,18 @@ func (w *Watch) ping() {
 	w.pinged = time.Now()
 	n := len(w.Processes)
 	for i, pings := 0, 0; i < n && pings < maxPings; i++ {
-		w.lastPinged = (w.lastPinged + 1) % n
-		pe := libshmem.PE(w.lastPinged)
+		next := (w.lastPinged + 1) % n
+		pe := libshmem.PE(next)
 		if pe == w.Me || w.Processes[pe].Visible() {
+			w.lastPinged = next
 			continue
 		}
 		pings++
 		sent, locked := w.Network.Ping(pe)
 		if !locked {
-			return // another thread uses the engine: go on with the next PE in the next period
+			return // another thread uses the engine: go on with this PE in the next period
 		}
+		w.lastPinged = next
 		if sent {
 			delete(w.silent, pe)
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +57,37 @@ func TestWatchAlone(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the job waits for ever")
+	}
+}
+
+// busyNetwork is a network whose engine is in use at the pings whose numbers are in busy.
+type busyNetwork struct {
+	Network
+	pings  int
+	busy   map[int]bool
+	pinged []libshmem.PE
+}
+
+func (n *busyNetwork) Ping(pe libshmem.PE) (sent, locked bool) {
+	if n.pings++; n.busy[n.pings] {
+		return false, false
+	}
+	n.pinged = append(n.pinged, pe)
+	return true, true
+}
+
+// TestPings: a PE that could not be pinged because another thread used the engine is the next to be
+// pinged.
+func TestPings(t *testing.T) {
+	w, _ := watchOfFour(t, config.ReturnOnFailure)
+	n := &busyNetwork{busy: map[int]bool{2: true, 3: true}}
+	w.Network = n
+	for range 3 {
+		w.pinged = time.Time{}
+		w.ping()
+	}
+	if want := []libshmem.PE{1, 2, 3, 1}; !slices.Equal(n.pinged, want) {
+		t.Errorf("pinged %v, want %v", n.pinged, want)
 	}
 }
 
