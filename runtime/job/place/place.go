@@ -94,8 +94,9 @@ func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (r topo.Request, 
 	}
 	for _, i := range order {
 		r.NICs = append(r.NICs, topo.NIC{Name: nics[i].Name, PCI: nics[i].PCI})
-		r.Together = nics[i].IP && named && !s.InTurn && s.Mapping == nil
 	}
+	overIP := !slices.ContainsFunc(nics, func(n ofi.NIC) bool { return !n.IP })
+	r.Together = overIP && len(nics) > 0 && named && !s.InTurn && s.Mapping == nil
 	return r, order
 }
 

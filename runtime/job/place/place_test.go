@@ -113,6 +113,7 @@ func TestPick(t *testing.T) {
 	m := machine(t, "p5-48xlarge-like.xml")
 	two := []topo.Process{{GPU: "0000:02:00.0"}, {GPU: "0010:02:00.0"}}
 	tcp := []ofi.NIC{{Name: "eth1", IP: true}, {Name: "eth0", IP: true}}
+	mixed := []ofi.NIC{{Name: "b", PCI: "0001:03:00.0"}, {Name: "a", PCI: "0000:03:00.0", IP: true}}
 	for _, c := range []struct {
 		name, environ string
 		nics          []ofi.NIC
@@ -122,6 +123,7 @@ func TestPick(t *testing.T) {
 		{"the four near ones, in the order of their numbers", "", efa(), 0, "rdmap0-rdm rdmap1-rdm rdmap2-rdm rdmap3-rdm", ", of 32 NICs by nearness: PIX"},
 		{"by address where names say nothing", "", []ofi.NIC{{Name: "a", PCI: "0001:03:00.0"}, {Name: "b", PCI: "0000:03:00.0"}}, 0, "b", ", of 2 NICs by nearness: PIX"},
 		{"interfaces of tcp that are named are for all, in their order", "SHMEM_NIC_LIST=eth1,eth0", tcp, 0, "eth1 eth0", ""},
+		{"devices that are named beside an interface are chosen by nearness", "SHMEM_NIC_LIST=b,a", mixed, 0, "a", ", of 2 NICs by nearness: PIX"},
 		{"mapped", "NVSHMEM_HCA_PE_MAPPING=rdmap5:1:1,rdmap7:1:1", efa(), 0, "rdmap5-rdm", ", by SHMEM_NIC_PE_MAPPING"},
 		{"interfaces of tcp that are mapped", "SHMEM_NIC_PE_MAPPING=eth0,eth1", tcp, 0, "eth0", ", by SHMEM_NIC_PE_MAPPING"},
 		{"a list comes before a mapping", "SHMEM_NIC_LIST=eth0,eth1 SHMEM_NIC_PE_MAPPING=eth0", tcp, 0, "eth1 eth0", ""},
