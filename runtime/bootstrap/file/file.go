@@ -90,10 +90,9 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 			err = put(o.Path, id[:])
 		}
 	}
-	var taken *takenError
-	var foreign *foreignError
+	var notOurs *fileError
 	switch {
-	case errors.As(err, &taken), errors.As(err, &foreign):
+	case errors.As(err, &notOurs):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("join job: write the unique id: %w (check what %s names: all PEs must share the folder, and this user must be able to write to it)", err, cmp.Or(o.Setting, Env))
@@ -108,16 +107,24 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// takenError reports that another job uses the same file at the same time.
-type takenError struct{ path, setting string }
+// fileError reports a file that PE 0 neither uses nor removes, because it is not this job's.
+type fileError struct{ path, what, remedy, setting string }
 
 // Error names the file, and the setting to change.
-func (e *takenError) Error() string {
-	return fmt.Sprintf("join job: %s belongs to another job, whose PEs are about to arrive (give each job its own name in %s)", e.path, e.setting)
+func (e *fileError) Error() string {
+	return fmt.Sprintf("join job: %s %s (%s in %s)", e.path, e.what, e.remedy, e.setting)
 }
 
-// nameTaken returns the error of a file that another job uses.
-func (o *Options) nameTaken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
+// nameTaken returns the error of a file that another job uses at the same time.
+func (o *Options) nameTaken() error {
+	return &fileError{o.Path, "belongs to another job, whose PEs are about to arrive", "give each job its own name", cmp.Or(o.Setting, Env)}
+}
+
+// foreign returns the error of a file that no job has written. The user may have named it by
+// mistake, so it is not removed.
+func (o *Options) foreign() error {
+	return &fileError{o.Path, "has something else than the unique id of a job in it", "name a file that does not exist", cmp.Or(o.Setting, Env)}
+}
 
 // remove deletes the file. If another job has written its id there meanwhile, it returns an error
 // instead, because PEs of one job may have joined the other.
@@ -127,15 +134,6 @@ func (o *Options) remove(id uid.ID) error {
 		return o.nameTaken()
 	}
 	return errors.Join(err, os.Remove(o.Path))
-}
-
-// foreignError reports a file that no job has written. The user may have named it by mistake, so it
-// is not removed.
-type foreignError struct{ path, setting string }
-
-// Error names the file, and the setting to change.
-func (e *foreignError) Error() string {
-	return fmt.Sprintf("join job: %s has something else than the unique id of a job in it (name a file that does not exist in %s)", e.path, e.setting)
 }
 
 // clear removes the file of an earlier job: it has an id, or is empty because that job was killed
@@ -151,7 +149,7 @@ func (o *Options) clear() error {
 	case statErr == nil && info.Mode().IsRegular() && err != nil:
 		return err
 	case err == nil && len(found) > 0 && !uid.IsID(found):
-		return &foreignError{o.Path, cmp.Or(o.Setting, Env)}
+		return o.foreign()
 	}
 	// If a process still listens for the id, its job has not begun yet and needs the file.
 	if len(found) == uid.Len && uid.Reachable(uid.ID(found), min(try, o.Timeout)) {

@@ -181,7 +181,7 @@ func TestTwoJobs(t *testing.T) {
 	}
 	first := lead(path)
 	was := id()
-	var taken *takenError
+	var taken *fileError
 	if err := <-lead(path); !errors.As(err, &taken) || !strings.Contains(err.Error(), path+" belongs to another job, whose PEs are about to arrive (give each job its own name in SHMEM_BOOTSTRAP_FILE)") {
 		t.Errorf("the second job: %v", err)
 	}
