@@ -147,7 +147,7 @@ var Nvshmem = []Theirs{
 	none("LIBFABRIC_SIGNAL_WAIT_SPIN_COUNT", "waits spin, then sleep"),
 	none("LIMIT_PTR_P2P_ACCESS", "NVLink between machines is not used"),
 	none("MAX_CTAS", noAlgorithm),
-	{Name: maxMemory, convert: func(value string) (string, error) { _, err := parseGrowth(value); return "", err }, Text: "The maximum size of a heap in GPU memory, unless SHMEM_SYMMETRIC_SIZE is set; the default is 256 GiB."},
+	{Name: maxMemory, convert: func(value string) (string, error) { _, err := parseGrowth(value); return "", err }, Text: "The maximum size of a heap in GPU memory, unless SHMEM_SYMMETRIC_SIZE is set; the default is 384 GiB."},
 	none("MAX_NICS_PER_PE", "a PE uses all NICs near it"),
 	none("MAX_PEER_STREAMS", noNeed),
 	{Name: "NVSHMEM_MAX_TEAMS", Here: "SHMEM_ARCHIVE_TEAMS", convert: maxTeams, Text: "There is always room for 1,000 teams, but not for kernels of NVIDIA's device archive. A larger number causes a warning."},

@@ -14,8 +14,14 @@ import (
 )
 
 // growingHeap is the address space, in bytes, reserved for a heap that grows to the size of the
-// GPU's memory. An H200 has 141 GB. Addresses cost nothing, and all PEs reserve the same.
-const growingHeap = 256 << 30
+// GPU's memory. Addresses cost nothing, and all PEs reserve the same.
+const growingHeap = 384 << 30
+
+// mostGPUMemory is the memory, in bytes, of the GPU that has most, a B300. An H200 has 141 GB.
+const mostGPUMemory = 288_000_000_000
+
+// A heap that grows reaches all of it: the compiler refuses a negative number.
+const _ = uint64(growingHeap - mostGPUMemory)
 
 // chooseHeap decides whether this PE's heap is in main memory or in GPU memory, and opens the
 // driver for a GPU. kernels says that the program has kernels that use the library.
