@@ -27,28 +27,33 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
                                                             void **args, size_t sharedMem,
                                                             int *gridsize)
 {
-    return shmemx_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
+    (void)args;
+    return shmemi_launch_query(func, blockDims, sharedMem, gridsize,
+                               "nvshmemx_collective_launch_query_gridsize");
 }
 
 /* Launches a kernel whose blocks all run at the same time. Every PE makes the call. */
 static inline int nvshmemx_collective_launch(const void *func, dim3 gridDims, dim3 blockDims,
                                              void **args, size_t sharedMem, cudaStream_t stream)
 {
-    return shmemx_collective_launch(func, gridDims, blockDims, args, sharedMem, stream);
+    return shmemi_launch(func, gridDims, blockDims, args, sharedMem, stream,
+                         "nvshmemx_collective_launch");
 }
 
 /* The same with a configuration of CUDA's, whose attributes are kept. */
 static inline int nvshmemx_collective_launch_attr(const nvshmemx_collective_launch_attr_t *attr,
                                                   const void *func, void **args)
 {
+    static const char call[] = "nvshmemx_collective_launch_attr";
     cudaLaunchAttribute all[33];
     unsigned n = 0;
     int most = 0;
-    if (attr == NULL)
+    if (attr == NULL) {
+        fprintf(stderr, "shmem: %s: attr is NULL (pass the launch attributes)\n", call);
         return (int)cudaErrorInvalidValue;
+    }
     cudaLaunchConfig_t config = attr->cuda_config;
-    int rc = shmemx_collective_launch_query_gridsize(func, config.blockDim, args,
-                                                     config.dynamicSmemBytes, &most);
+    int rc = shmemi_launch_query(func, config.blockDim, config.dynamicSmemBytes, &most, call);
     if (rc != 0)
         return rc;
     if (config.gridDim.x == 0 && config.gridDim.y == 0 && config.gridDim.z == 0)
@@ -57,9 +62,9 @@ static inline int nvshmemx_collective_launch_attr(const nvshmemx_collective_laun
             (unsigned long long)most ||
         config.numAttrs > 32) {
         fprintf(stderr,
-                "shmem: nvshmemx_collective_launch_attr: the GPU holds %d of these blocks at the "
-                "same time (launch fewer or smaller ones, with at most 32 attributes)\n",
-                most);
+                "shmem: %s: the GPU holds %d of these blocks at the same time (launch fewer or "
+                "smaller ones, with at most 32 attributes)\n",
+                call, most);
         return (int)cudaErrorCooperativeLaunchTooLarge;
     }
     for (unsigned i = 0; i < config.numAttrs; i++)
@@ -70,7 +75,7 @@ static inline int nvshmemx_collective_launch_attr(const nvshmemx_collective_laun
     config.attrs = all;
     config.numAttrs = n;
     cudaError_t error = cudaLaunchKernelExC(&config, func, args);
-    return error == cudaSuccess ? 0 : shmemi_launch_refuse(error, "launch");
+    return error == cudaSuccess ? 0 : shmemi_launch_refuse(error, "launch", call);
 }
 #elif defined(CUDART_VERSION) && !defined(__CUDACC_RTC__)
 #ifdef __cplusplus
