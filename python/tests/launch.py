@@ -1,9 +1,12 @@
 """Starts programs of Python, alone and as PEs, with the package of this tree."""
 
+import contextlib
 import functools
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -40,9 +43,34 @@ def variables(**more: str) -> dict[str, str]:
 
 def run(*argv: str, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs a command with the environment of variables, for 300 s at most."""
-    return subprocess.run(
-        argv, env=variables(**more), capture_output=True, text=True, timeout=300, cwd=cwd
-    )
+    return limited(argv, variables(**more), cwd)
+
+
+def limited(
+    argv: Sequence[str], env: dict[str, str], cwd: Path = ROOT, limit: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command for `limit` seconds at most, and then ends all processes that it has started.
+
+    They stay in the process group of the tests, by which tests/all ends the tests themselves.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, text=True, cwd=cwd) as process:
+        try:
+            out, err = process.communicate(timeout=limit)
+        except BaseException:
+            _end(process.pid)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _end(pid: int) -> None:
+    """Ends a process and those that it has started; while it is stopped it starts no other one."""
+    with contextlib.suppress(OSError):  # it has ended by itself
+        os.kill(pid, signal.SIGSTOP)
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in children.read_text().split():
+                _end(int(child))
+        os.kill(pid, signal.SIGKILL)
 
 
 def python(program: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from launch import ROOT
+from launch import ROOT, limited
 
 # One of the test programs of the library itself.
 PROGRAM = ROOT / "tests" / "c" / "ordering.c"
@@ -21,9 +20,7 @@ def run(*argv: object, cwd: Path = ROOT) -> str:
     """The environment of a user without settings."""
     names = ("PATH", "HOME", "BUILD", "CC", "GO", "CUDA_ARCHS", "KERNEL_ARCHS", "KERNEL_PTX")
     kept = {k: v for k, v in os.environ.items() if k in names}
-    done = subprocess.run(
-        [str(a) for a in argv], env=kept, cwd=cwd, capture_output=True, text=True, timeout=300
-    )
+    done = limited([str(a) for a in argv], kept, cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
