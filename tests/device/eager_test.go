@@ -3,7 +3,6 @@ package device
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -43,7 +42,7 @@ func TestEager(t *testing.T) {
 			if need.Left("eager") {
 				args = append(args, "counted")
 			}
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), args...)
+			cmd := job(build, args...)
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "SHMEM_PROVIDER=tcp", "FAKE_CUDA=works=1", "EMULATED_GPU=1", "LD_LIBRARY_PATH="+lib+":"+fake)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !passed(out, int(c.way[1][0]-'0')) {
@@ -84,11 +83,11 @@ func TestEagerNIC(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			stub.Set(t, c.nic)
-			job := []string{"-n", "2", "--timeout", "200"}
+			way := []string{"-n", "2", "--timeout", "200"}
 			if c.name != "node" {
-				job = append(job, "--hosts", "2")
+				way = append(way, "--hosts", "2")
 			}
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(append(job, program), c.args...)...)
+			cmd := job(build, append(append(way, program), c.args...)...)
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+library,
 				"FAKE_CUDA=works=1 "+c.gpu, "EMULATED_GPU=1", "LD_LIBRARY_PATH="+filepath.Join(build, "lib")+":"+driver)
 			cmd.Env = append(cmd.Env, c.env...)
@@ -124,7 +123,7 @@ func TestEagerRefused(t *testing.T) {
 		{"shmemx_eager_recv", queue.FaultToken, 92, 100},
 		{"shmemx_eager_send", queue.FaultCounter, 4096, 4096},
 	} {
-		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "1", "--timeout", "60", program, "refused", strconv.Itoa(i))
+		cmd := job(build, "-n", "1", "--timeout", "60", program, "refused", strconv.Itoa(i))
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
 		out, err := cmd.CombinedOutput()
 		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address %#x, length %d\n`, c.fault, spec.CallNumber(c.call), c.address, c.of)

@@ -2,7 +2,6 @@ package device
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -26,7 +25,7 @@ func TestLocals(t *testing.T) {
 		"both":   {"-n", "3", "--hosts", "2", "-x", "SHMEM_HEAP=pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(way, "--timeout", "60", program)...)
+			cmd := job(build, append(way, "--timeout", "60", program)...)
 			cmd.Env = append(os.Environ(), "SHMEM_PROVIDER=tcp", "FAKE_CUDA=works=1 apart=1",
 				"LD_LIBRARY_PATH="+filepath.Join(build, "lib")+":"+fake)
 			out, err := cmd.CombinedOutput()

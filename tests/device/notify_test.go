@@ -3,7 +3,6 @@ package device
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -40,7 +39,7 @@ func TestNotifications(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(c.way, "--timeout", "120", program)...)
+			cmd := job(build, append(c.way, "--timeout", "120", program)...)
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "SHMEM_PROVIDER=tcp", "FAKE_CUDA=works=1", "EMULATED_GPU=1", "LD_LIBRARY_PATH="+lib+":"+fake)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !passed(out, int(c.way[1][0]-'0')) {
@@ -71,7 +70,7 @@ func TestNotificationsRefused(t *testing.T) {
 		{spec.CallNumber("shmemx_notify_reset"), queue.FaultCount, "0", "9223372036854775809"},
 		{spec.CallNumber("shmemx_notify_reset"), queue.FaultCounter, "0xfffffffb", "4096"},
 	} {
-		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--timeout", "60", program, "refused", strconv.Itoa(i))
+		cmd := job(build, "-n", "2", "--timeout", "60", program, "refused", strconv.Itoa(i))
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
 		out, err := cmd.CombinedOutput()
 		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address %s, length %s`, c.fault, c.call, c.address, c.of)

@@ -2,7 +2,6 @@ package device
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -29,7 +28,7 @@ func TestTeams(t *testing.T) {
 		{"hosts", []string{"-n", "4", "--hosts", "3,1", "--map", "cyclic", "-x", "SHMEM_PROVIDER=tcp", "-x", "FAKE_CUDA=works=1 devices=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(c.way, "--timeout", "300", program, "few", strconv.Itoa(need.Load("teams")))...)
+			cmd := job(build, append(c.way, "--timeout", "300", program, "few", strconv.Itoa(need.Load("teams")))...)
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "EMULATED_GPU=1", "LD_LIBRARY_PATH="+lib+":"+fake)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !passed(out, int(c.way[1][0]-'0')) {
