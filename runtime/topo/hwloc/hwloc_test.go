@@ -2,12 +2,15 @@ package hwloc
 
 import (
 	"errors"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/topo"
+	"libshmem/tests/cc"
 )
 
 // TestRead: hwloc sees the processors, NUMA nodes and NICs that the kernel shows.
@@ -61,5 +64,19 @@ func BenchmarkRead(b *testing.B) {
 		if _, err := Read(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestEnvironment: a thread that searches the environment while hwloc is read reads memory that is
+// still there, and finds each variable of the program; behind it the variable for hwloc is gone.
+func TestEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	library, program := filepath.Join(dir, "library.so"), filepath.Join(dir, "program")
+	cc.Run(t, cc.C(), "-shared", "-fPIC", "testdata/library.c", "-o", library)
+	cc.Run(t, cc.C(), "-std=gnu11", "-g", "-fsanitize=address", "-rdynamic", "testdata/environment.c", "load.c", "-ldl", "-o", program)
+	out, err := exec.Command(program, library).CombinedOutput()
+	const one = "within: /nowhere, MINE 1, before 1\nhwloc_topology_init failed; behind it: none, MINE 1, before 1\n"
+	if err != nil || string(out) != one+one+one {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,14 +1,16 @@
 /*
  * load.c: opens hwloc and lets it describe this machine. One thread calls it at a time.
  */
+#define _GNU_SOURCE
 #include "load.h"
 
 #include <dlfcn.h>
 #include <hwloc.h>
 #include <hwloc/export.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Constants of hwloc that are not in the oldest headers with which this is built. BLACKLIST (2.1)
  * leaves out a component. LESS (2.8) leaves out distances between NUMA nodes, attributes of memory
@@ -92,26 +94,62 @@ static int choose(hwloc_topology_t t)
     return 0;
 }
 
+/*
+ * Makes a first topology, for which hwloc searches for plug-ins: each loads the libraries of its
+ * device, and none is needed. So the search gets a folder that does not exist, unless the user has
+ * set one.
+ *
+ * Other threads of the program may read the environment meanwhile. setenv may move its array and
+ * free the old one, and unsetenv moves entries, so that a reader finds freed memory or misses a
+ * variable. Therefore the variable is in an array of this unit's own, which is never freed, and is
+ * its last entry. The array stays the environment; setenv replaces it when it next adds a variable.
+ */
+static int make_topology(hwloc_topology_t *t)
+{
+    static char variable[] = "HWLOC_PLUGINS_PATH=/nowhere";
+    /* The arrays so far. There is a further one only if the program has called setenv since. */
+    static struct kept {
+        struct kept *next;
+        char *entries[];
+    } * last;
+    char **old = environ, **made;
+    size_t n = 0;
+
+    if (getenv("HWLOC_PLUGINS_PATH") != NULL)
+        return real.init(t);
+    while (old != NULL && old[n] != NULL)
+        n++;
+    if (last == NULL || last->entries != old) {
+        struct kept *k = calloc(1, sizeof *k + (n + 2) * sizeof *old);
+        if (k == NULL)
+            return -1;
+        if (n > 0)
+            memcpy(k->entries, old, n * sizeof *old);
+        k->next = last;
+        last = k;
+    }
+    made = last->entries; /* which has room for one more, as after an earlier call */
+    __atomic_store_n(&made[n], variable, __ATOMIC_RELEASE);
+    __atomic_store_n(&environ, made, __ATOMIC_RELEASE);
+    int failed = real.init(t);
+    if (environ == made && made[n] == variable)
+        __atomic_store_n(&made[n], NULL, __ATOMIC_RELEASE);
+    else
+        unsetenv("HWLOC_PLUGINS_PATH"); /* the program has changed its environment meanwhile */
+    return failed;
+}
+
 /* Reads the topology of this machine and returns it as XML of *len bytes, with the zero at the end.
  * shmemi_hwloc_free frees it. After a failure it returns NULL, and *step names the call that
  * failed.
  */
 char *shmemi_hwloc_read(int *len, const char **step)
 {
-    /* hwloc searches for plug-ins when a process makes its first topology, and each plug-in loads
-     * the libraries of its device. None is needed, so the search gets a folder that does not exist,
-     * unless the user has set one. */
-    bool set_path = getenv("HWLOC_PLUGINS_PATH") == NULL;
     hwloc_topology_t t;
     char *text = NULL;
 
-    if (set_path)
-        setenv("HWLOC_PLUGINS_PATH", "/nowhere", 1);
     *step = "hwloc_topology_init";
-    int failed = real.init(&t);
-    if (set_path)
-        unsetenv("HWLOC_PLUGINS_PATH");
-    if (failed != 0)
+    if (make_topology(&t) != 0)
         return NULL;
     *step = "hwloc_topology_set_type_filter";
     if (choose(t) == 0) {
