@@ -1892,12 +1892,12 @@ SHMEMI_DEPRECATED("use shmem_malloc") void *pshmalloc(size_t size);
 SHMEMI_DEPRECATED("use shmem_free") void pshfree(void *ptr);
 SHMEMI_DEPRECATED("use shmem_realloc") void *pshrealloc(void *ptr, size_t size);
 SHMEMI_DEPRECATED("use shmem_align") void *pshmemalign(size_t alignment, size_t size);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_clear_cache_inv(void);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_set_cache_inv(void);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_clear_cache_line_inv(void *dest);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_set_cache_line_inv(void *dest);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_udcflush(void);
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void pshmem_udcflush_line(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_clear_cache_inv(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_set_cache_inv(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_clear_cache_line_inv(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_set_cache_line_inv(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_udcflush(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void pshmem_udcflush_line(void *dest);
 
 #ifdef __cplusplus
 }

@@ -240,11 +240,11 @@ void shmem_global_exit(int status);
 /*
  * shmem_pe_accessible
  *
- * Reports whether pe is a PE that the caller can reach.
+ * Reports whether pe is a PE of the job that is not lost: one that the caller can reach.
  *
  * @pe any number
  *
- * Result: 1 or 0.
+ * Result: 1, or 0 for every other number.
  * Errors: Ends the job when called before init or after finalize.
  *
  * OpenSHMEM 1.6, SHMEM_PE_ACCESSIBLE. Since libshmem 0.1.
@@ -269,7 +269,7 @@ void shmem_info_get_version(int *major, int *minor);
  *
  * Copies the SHMEM_VENDOR_STRING of the loaded library. It may be called at any time.
  *
- * @name output: bytes room for SHMEM_MAX_NAME_LEN
+ * @name output: room for SHMEM_MAX_NAME_LEN bytes
  *
  * OpenSHMEM 1.6, SHMEM_INFO_GET_NAME. Since libshmem 0.1.
  */
@@ -368,7 +368,7 @@ void *shmem_realloc(void *ptr, size_t size);
  * Allocates as shmem_malloc does, at a multiple of alignment. Every PE makes the same call with
  * the same arguments.
  *
- * @alignment bytes a power of two, which 0 is not; below sizeof(void *) it is rounded up
+ * @alignment a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
@@ -4053,7 +4053,7 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
  */
 void shmem_pe_quiet(int target_pe);
 
-/* The same on the context ctx. */
+/* The same on the context ctx; target_pe is a number in its team. */
 void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe);
 
 /* -------------------------------------------------------------- Distributed Locking Routines */
@@ -4559,7 +4559,7 @@ SHMEMI_DEPRECATED("use shmem_realloc") void *shrealloc(void *ptr, size_t size);
  *
  * Allocates symmetric memory at a multiple of alignment.
  *
- * @alignment bytes a power of two; below sizeof(void *) it is rounded up
+ * @alignment a power of two, in bytes; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: As shmem_align.
@@ -4579,10 +4579,10 @@ SHMEMI_DEPRECATED("use shmem_align") void *shmemalign(size_t alignment, size_t s
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_inv(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_clear_cache_inv(void);
 
 /*
  * shmem_set_cache_inv
@@ -4593,10 +4593,10 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_inv
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_inv(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_set_cache_inv(void);
 
 /*
  * shmem_clear_cache_line_inv
@@ -4609,10 +4609,10 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_inv(v
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_line_inv(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_clear_cache_line_inv(void *dest);
 
 /*
  * shmem_set_cache_line_inv
@@ -4625,10 +4625,10 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_lin
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_line_inv(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_set_cache_line_inv(void *dest);
 
 /*
  * shmem_udcflush
@@ -4639,10 +4639,10 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_line_
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_udcflush(void);
 
 /*
  * shmem_udcflush_line
@@ -4655,10 +4655,10 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
  *
  * Errors: Ends the job when called before init or after finalize.
  *
- * Deprecated: use nothing: caches are coherent.
+ * Deprecated: use no call: caches are coherent.
  * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
  */
-SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush_line(void *dest);
+SHMEMI_DEPRECATED("use no call: caches are coherent") void shmem_udcflush_line(void *dest);
 
 /* Deprecated functions under names without a warning, for generic names and overloads. */
 #if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)

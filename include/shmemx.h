@@ -299,7 +299,7 @@ void *shmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags);
  * that are still registered.
  *
  * @mmap_ptr what shmemx_buffer_register_symmetric returned
- * @length bytes as it was registered
+ * @length bytes of the buffer, as at its registration
  *
  * Result: 0, or non-zero on every PE when one PE cannot unregister its own; the buffers then
  * stay symmetric. The call then sets the calling thread's last error to SHMEMX_ERROR_BUFFER.
@@ -1185,7 +1185,7 @@ int shmemx_mesh_status(uint64_t mesh, int member);
  *
  * @mesh as shmemx_mesh_open has set it
  * @base symmetric, written at pe: memory of this process, at a multiple of 8
- * @nbytes bytes up to 2^44
+ * @nbytes how many bytes: 1 to 2^44
  * @region output: set to the region
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
@@ -1371,7 +1371,7 @@ int shmemx_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request)
  * @mesh as shmemx_mesh_open has set it
  * @member number of a member
  * @data input: may be reused when the call returns
- * @nbytes bytes 1 to 4064
+ * @nbytes how many bytes: 1 to 4064
  * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
@@ -2204,8 +2204,7 @@ int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat1
  *
  * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
- * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
- * PE.
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -2241,8 +2240,7 @@ int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size
  *
  * Makes each element of dest, at every PE of the team, the bitwise or of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
- * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
- * PE.
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -2278,8 +2276,7 @@ int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_
  *
  * Makes each element of dest, at every PE of the team, the bitwise exclusive or of the elements
  * at that place in the team's sources, combined in the order of the PEs. dest and source are
- * the same array or do not overlap. Half and bfloat16 are computed as float and rounded once
- * for each PE.
+ * the same array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE

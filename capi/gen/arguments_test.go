@@ -16,6 +16,9 @@ var (
 	called    = regexp.MustCompile(`(\w+)(\[\w*\])?$|\(\*(\w+)\)`) // the name in a declaration of a parameter
 )
 
+// ofSpecification is the line that names a section of OpenSHMEM's specification.
+var ofSpecification = regexp.MustCompile(`(?m)^ \* OpenSHMEM 1.6, .*$`)
+
 // undescribed returns the parameters of the functions beneath a comment of a header that the
 // comment does not describe, and the names that it describes and no function has. A comment of one
 // line above some of the functions describes a parameter by naming it.
@@ -56,7 +59,7 @@ func undescribed(section string) (missing, strange []string) {
 }
 
 // TestArguments holds the comments of the headers to the functions beneath them: a comment describes
-// each of their parameters, and no other.
+// each of their parameters, and no other, and names functions and constants as its header does.
 func TestArguments(t *testing.T) {
 	for _, s := range []*spec.Surface{spec.Shmem, spec.Nvshmem} {
 		for name, text := range map[string]string{s.File: header(s), s.Beyond.File: extensionHeader(s)} {
@@ -70,6 +73,10 @@ func TestArguments(t *testing.T) {
 				}
 				missing, strange := undescribed(section)
 				title, _, _ := strings.Cut(section, "\n")
+				own, _, _ := strings.Cut(ofSpecification.ReplaceAllString(section, ""), "\n */\n")
+				if s.Spell(own) != own {
+					t.Errorf("%s:%s: the comment has names of OpenSHMEM:\n%s", name, title, own)
+				}
 				for _, p := range missing {
 					t.Errorf("%s:%s: the comment does not describe %s", name, title, p)
 				}

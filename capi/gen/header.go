@@ -220,8 +220,8 @@ func silenceClassWarnings(b *strings.Builder, within *bool, fn spec.Function) {
 // contextComment returns the comment above the prototypes of a family that take a context.
 func contextComment(f *spec.Family) string {
 	for _, p := range f.Params {
-		if p.Name == "pe" {
-			return "The same on the context ctx; pe is a number in its team."
+		if p.Name == "pe" || p.Name == "target_pe" {
+			return "The same on the context ctx; " + p.Name + " is a number in its team."
 		}
 	}
 	return "The same on the context ctx."

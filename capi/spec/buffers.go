@@ -38,7 +38,7 @@ var bufferCalls = []Family{
 		Name: "buffer_unregister_symmetric", Result: "int",
 		Params: []Param{
 			{Name: "mmap_ptr", C: "void *", Doc: "what shmemx_buffer_register_symmetric returned"},
-			{Name: "length", C: "size_t", Unit: "bytes", Doc: "as it was registered"},
+			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer, as at its registration"},
 		},
 		Front: "shmemi_buffer_unregister(mmap_ptr, length, $call)",
 		Doc: "Makes a buffer the program's own again, at its place and with its contents, and frees its room in the symmetric heap. A buffer in " +

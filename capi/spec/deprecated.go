@@ -142,7 +142,7 @@ var oldSingles = []Family{
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"}),
 	oldMemory("shmemalign", "SHMEM_ALIGN", "shmem_align", "shmemi_align(alignment, size, $call)",
 		"Allocates symmetric memory at a multiple of alignment.", "void *", "As shmem_align.",
-		Param{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two; below sizeof(void *) it is rounded up"},
+		Param{Name: "alignment", C: "size_t", Doc: "a power of two, in bytes; below sizeof(void *) it is rounded up"},
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),
 	cacheRow("clear_cache_inv", ""), cacheRow("set_cache_inv", ""),
 	cacheRow("clear_cache_line_inv", "dest"), cacheRow("set_cache_line_inv", "dest"),
@@ -153,7 +153,7 @@ var oldSingles = []Family{
 // caches were not coherent. param is the name of its only parameter, or "".
 func cacheRow(name, param string) Family {
 	f := Family{
-		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "nothing: caches are coherent",
+		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "no call: caches are coherent",
 		Front: "shmemi_coherent($call)",
 		Doc: "Makes the writes of other PEs visible to the caller's loads. On machines with coherent caches, writes " +
 			"are always visible, and the call only keeps the compiler from moving loads across it.",

@@ -50,7 +50,7 @@ var memory = Chapter{
 			Name: "align", Section: "SHMEM_ALIGN", Since: "0.1",
 			Result: "void *",
 			Params: []Param{
-				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two, which 0 is not; below sizeof(void *) it is rounded up"},
+				{Name: "alignment", C: "size_t", Doc: "a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up"},
 				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
 			},
 			Front:   "shmemi_align(alignment, size, $call)",

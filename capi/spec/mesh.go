@@ -136,7 +136,7 @@ var meshCalls = []Family{
 		Name: "register",
 		Params: []Param{
 			meshMesh, {Name: "base", C: "void *", Role: Written, Doc: "memory of this process, at a multiple of 8"},
-			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "up to 2^44"},
+			{Name: "nbytes", C: "size_t", Doc: "how many bytes: 1 to 2^44"},
 			{Name: "region", C: "uint64_t *", Role: Result, Doc: "set to the region"},
 		},
 		Front: "shmemi_mesh_register(mesh, base, nbytes, region, $call)",
@@ -199,7 +199,7 @@ var meshCalls = []Family{
 		Name: "send",
 		Params: []Param{
 			meshMesh, meshMember, {Name: "data", C: "const void *", Role: Source, Doc: "may be reused when the call returns"},
-			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "1 to 4064"}, meshRequest,
+			{Name: "nbytes", C: "size_t", Doc: "how many bytes: 1 to 4064"}, meshRequest,
 		},
 		Front: "shmemi_mesh_send(mesh, member, data, nbytes, request, $call)",
 		Doc: "Sends a message to a member's program, such as a request to a server. When the request has ended the message is on its way; " +

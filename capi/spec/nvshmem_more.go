@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,17 @@ var nvshmemHalves = []Type{tStreamHalf, tStreamBFloat16}
 func halfRow(f Family) Family {
 	f.Types = nvshmemHalves
 	f.Doc += " Half and bfloat16 have the same functions as other types."
+	if f.Params[0].Name == "team" {
+		return nvshmemCollective(f)
+	}
+	f.Errors, f.Order = cmp.Or(f.Errors, remoteErrors), "As nvshmem_float_"+f.Name+"."
+	return nvshmemFamily(f)
+}
+
+// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has.
+func nvshmemCollective(f Family) Family {
+	f.Doc += " " + sameForAll
+	f.Returns, f.Errors, f.Order = "0, or non-zero when team is NVSHMEM_TEAM_INVALID.", collErrors, collOrder
 	return nvshmemFamily(f)
 }
 
@@ -36,7 +48,7 @@ var nvshmemMore = append([]Chapter{{
 			Name: "put", Variants: Nbi,
 			Params: append(append([]Param{}, stridedPut...), paramNelems, paramPE),
 			Front:  "shmem_put16$nbi($args)",
-			Doc:    "Copies an array to another PE.",
+			Doc:    "Copies an array to another PE. It returns when source may be reused; the data may still be in flight.",
 			DocNbi: "Source may be reused after the next quiet.",
 		}),
 		halfRow(Family{
@@ -50,7 +62,7 @@ var nvshmemMore = append([]Chapter{{
 			Name:   "p",
 			Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "value", C: "T", Doc: "to write"}, paramPE},
 			Front:  "shmem_uint16_p((uint16_t *)dest, value.bits, pe)",
-			Doc:    "Writes an element of another PE.",
+			Doc:    "Writes one element to another PE.",
 		}),
 		halfRow(Family{
 			Name: "g", Result: "T",
@@ -62,30 +74,43 @@ var nvshmemMore = append([]Chapter{{
 		halfRow(Family{
 			Name: "iput", Params: append(append([]Param{}, stridedPut...), elementParams...),
 			Front: "shmem_iput16($args)",
-			Doc:   "Copies every sst-th element of an array to every dst-th one of an array of another PE.",
+			Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE. It returns " +
+				"when source may be reused; the data may still be in flight.",
+			Errors: stridedErrors,
 		}),
 		halfRow(Family{
 			Name: "iget", Params: append(append([]Param{}, stridedGet...), elementParams...),
-			Front: "shmem_iget16($args)",
-			Doc:   "Copies every sst-th element of an array of another PE to every dst-th one of an array here.",
+			Front:  "shmem_iget16($args)",
+			Doc:    "Copies every sst-th element of an array of another PE to every dst-th one of an array here.",
+			Errors: stridedErrors,
 		}),
 		halfRow(Family{
 			Name: "broadcast", Result: "int",
 			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems, {Name: "PE_root", C: "int", Doc: "number, in the team, of the PE that sends"}},
 			Front:  "shmem_uint16_broadcast(team, " + bitsOfBoth + ", nelems, PE_root)",
-			Doc:    "Copies an array of one PE to every PE of a team.", Returns: zeroOnGood,
+			Doc:    "Copies an array of one PE to every PE of the team, that one included.",
 		}),
 		halfRow(Family{
 			Name: "fcollect", Result: "int",
-			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems},
-			Front:  "shmem_uint16_fcollect(team, " + bitsOfBoth + ", nelems)",
-			Doc:    "Collects an array of each PE of a team at every PE of it.", Returns: zeroOnGood,
+			Params: []Param{
+				nvshmemTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the team"},
+				collSource,
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from each PE"},
+			},
+			Front: "shmem_uint16_fcollect(team, " + bitsOfBoth + ", nelems)",
+			Doc:   "Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.",
 		}),
 		halfRow(Family{
 			Name: "alltoall", Result: "int",
-			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems},
-			Front:  "shmem_uint16_alltoall(team, " + bitsOfBoth + ", nelems)",
-			Doc:    "Exchanges a part of an array with each PE of a team.", Returns: zeroOnGood,
+			Params: []Param{
+				nvshmemTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the team"},
+				{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the team"},
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
+			},
+			Front: "shmem_uint16_alltoall(team, " + bitsOfBoth + ", nelems)",
+			Doc:   "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.",
 		}),
 	}, halfReductions()...),
 }}, Chapter{File: "reducescatter", Title: "Reductions that give each PE a part", Families: withKernelScatters(reduceScatters())})
@@ -96,12 +121,15 @@ var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of des
 // computed as float.
 func halfReductions() []Family {
 	var out []Family
-	for _, op := range []string{"max", "min", "sum", "prod"} {
+	for _, r := range []struct{ op, what string }{
+		{"max", "the maximum"}, {"min", "the minimum"}, {"sum", "the sum"}, {"prod", "the product"},
+	} {
 		out = append(out, halfRow(Family{
-			Name: op + "_reduce", Result: "int",
-			Params: []Param{nvshmemTeam, collDest, collSource, nreduce},
-			Front:  "shmemi_reduce_by(team, dest, source, nreduce, &nvshmemi_$type_" + op + ", $call)",
-			Doc:    "Combines the elements at each place of the sources of a team, at every PE of it. Each step is computed as float and rounded.", Returns: zeroOnGood,
+			Name: r.op + "_reduce", Result: "int",
+			Params: []Param{nvshmemTeam, collDest, collSource, {Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of each array"}},
+			Front:  "shmemi_reduce_by(team, dest, source, nreduce, &nvshmemi_$type_" + r.op + ", $call)",
+			Doc: "Makes each element of dest, at every PE of the team, " + r.what + " of the elements at that place in the " +
+				"team's sources." + apartOrSame + " Each step is computed as float and rounded.",
 		}))
 	}
 	return out
@@ -111,7 +139,7 @@ func halfReductions() []Family {
 func reduceScatters() []Family {
 	numbers := without(OrderedTypes, tLongDouble, tPtrdiff)
 	row := func(op string, types []Type, expr, reducer, what string) Family {
-		return nvshmemFamily(Family{
+		return nvshmemCollective(Family{
 			Name: op + "_reducescatter", Result: "int", Types: types, Reduce: expr,
 			Params: []Param{
 				nvshmemTeam,
@@ -122,7 +150,6 @@ func reduceScatters() []Family {
 			Front: "shmemi_reducescatter(team, dest, source, nreduce, &" + reducer + ", $call)",
 			Doc: "Combines the sources of a team element by element to " + what + ". Each PE gets its part, nreduce elements: " +
 				"the first PE of the team gets the first ones.",
-			Returns: zeroOnGood,
 		})
 	}
 	var out []Family

@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // reductions has the reductions and scans, which the specification has among the collectives. They
 // have a chapter of their own because the generated file also has the functions that combine
@@ -60,6 +63,10 @@ var (
 // reduction returns the table row of a reduction. expr is the C expression that combines two
 // elements a and b, what is the operation in words, and note is a remark for its documentation.
 func reduction(name string, types reduced, expr, what, note string) Family {
+	halves := ""
+	if slices.Contains(types.streams, tStreamHalf) {
+		halves = " Half and bfloat16 are computed as float and rounded once for each PE."
+	}
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",
 		Types: types.host, Result: "int",
@@ -78,8 +85,7 @@ func reduction(name string, types reduced, expr, what, note string) Family {
 			Types: types.streams, Range: RangeColl,
 			Front: "shmemi_stream_reduce(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(name) + ", stream, $call)",
 			Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that place in the " +
-				"team's sources, combined in the order of the PEs." + apartOrSame + " Half and bfloat16 are computed as float " +
-				"and rounded once for each PE.",
+				"team's sources, combined in the order of the PEs." + apartOrSame + halves,
 		},
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that " +
 			"place in the team's sources. " + sameForAll + strings.TrimSuffix(apartOrSame+" "+note, " "),

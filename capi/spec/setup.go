@@ -65,8 +65,8 @@ var setup = Chapter{
 			Result:  "int",
 			Params:  []Param{{Name: "pe", C: "int", Doc: "any number"}},
 			Front:   "shmemi_pe_accessible(pe, $call)",
-			Doc:     "Reports whether pe is a PE that the caller can reach.",
-			Returns: "1 or 0.",
+			Doc:     "Reports whether pe is a PE of the job that is not lost: one that the caller can reach.",
+			Returns: "1, or 0 for every other number.",
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
 		{
@@ -81,8 +81,8 @@ var setup = Chapter{
 		},
 		{
 			Name: "info_get_name", Section: "SHMEM_INFO_GET_NAME", Since: "0.1",
-			Params: []Param{{Name: "name", C: "char *", Role: Result, Unit: "bytes",
-				Doc: "room for SHMEM_MAX_NAME_LEN"}},
+			Params: []Param{{Name: "name", C: "char *", Role: Result,
+				Doc: "room for SHMEM_MAX_NAME_LEN bytes"}},
 			Front: "shmemi_info_get_name(name, $call)",
 			Doc:   "Copies the SHMEM_VENDOR_STRING of the loaded library. It may be called at any time.",
 		},

@@ -26,6 +26,8 @@ SHMEMI_D const struct shmemi_device_image *nvshmemi_queue(const struct shmemi_de
                : shmemi_queue(image, (uint32_t)(handle - NVSHMEMX_QP_DEFAULT - 1));
 }
 
+/* Completes the earlier operations in n queues, one queue after the other. All threads of the scope
+ * call it; one of them does the work for the operations of all. */
 template <class SCOPE>
 SHMEMI_D void nvshmemi_quiet_queues(const struct shmemi_device_image *image, uint32_t call,
                                     const nvshmemx_qp_handle_t *handles, int n)
@@ -36,6 +38,8 @@ SHMEMI_D void nvshmemi_quiet_queues(const struct shmemi_device_image *image, uin
     SCOPE::sync();
 }
 
+/* Orders the earlier operations in each of n queues before later ones in the same queue. All
+ * threads of the scope call it. */
 template <class SCOPE>
 SHMEMI_D void nvshmemi_fence_queues(const struct shmemi_device_image *image, uint32_t call,
                                     const nvshmemx_qp_handle_t *handles, int n)
@@ -46,12 +50,14 @@ SHMEMI_D void nvshmemi_fence_queues(const struct shmemi_device_image *image, uin
     SCOPE::sync();
 }
 
+/* The version of NVSHMEM's interface that these headers have. */
 SHMEMI_D void nvshmemi_get_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;
     *minor = NVSHMEM_MINOR_VERSION;
 }
 
+/* The release of NVSHMEM whose names these headers have. */
 SHMEMI_D void nvshmemi_get_vendor(int *major, int *minor, int *patch)
 {
     *major = NVSHMEM_VENDOR_MAJOR_VERSION;
@@ -59,6 +65,7 @@ SHMEMI_D void nvshmemi_get_vendor(int *major, int *minor, int *patch)
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
+/* Copies the name of the library, and its final zero, to NVSHMEM_MAX_NAME_LEN bytes. */
 SHMEMI_COLD void nvshmemi_get_name(char *name)
 {
     const char *text = NVSHMEM_VENDOR_STRING;
@@ -66,6 +73,8 @@ SHMEMI_COLD void nvshmemi_get_name(char *name)
         name[i] = text[i];
 }
 
+/* Begins a region of a kernel, for which attrs has hints about shared memory. They have no effect
+ * here, so that every region has the handle 0. */
 SHMEMI_D int nvshmemi_start_region(nvshmemx_region_handle_t *handle,
                                    const nvshmemx_region_attrs_t *attrs)
 {
@@ -75,6 +84,7 @@ SHMEMI_D int nvshmemi_start_region(nvshmemx_region_handle_t *handle,
     return NVSHMEMX_SUCCESS;
 }
 
+/* Reports whether hints of a region are active: sets *active to 0, because they have no effect. */
 SHMEMI_D int nvshmemi_no_region(uint32_t hints, int *active)
 {
     (void)hints;

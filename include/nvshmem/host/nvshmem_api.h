@@ -399,7 +399,7 @@ void nvshmem_global_exit(int status);
  *
  * Copies the NVSHMEM_VENDOR_STRING of the loaded library. It may be called at any time.
  *
- * @name output: bytes room for NVSHMEM_MAX_NAME_LEN
+ * @name output: room for NVSHMEM_MAX_NAME_LEN bytes
  *
  * OpenSHMEM 1.6, SHMEM_INFO_GET_NAME. Since libshmem 0.1.
  */
@@ -456,7 +456,7 @@ void nvshmem_free(void *ptr);
  * Allocates as nvshmem_malloc does, at a multiple of alignment. Every PE makes the same call
  * with the same arguments.
  *
- * @alignment bytes a power of two, which 0 is not; below sizeof(void *) it is rounded up
+ * @alignment a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
@@ -1895,12 +1895,17 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange, const nvshmem_
 /*
  * nvshmem_<T>_put
  *
- * Copies an array to another PE. Half and bfloat16 have the same functions as other types.
+ * Copies an array to another PE. It returns when source may be reused; the data may still be in
+ * flight. Half and bfloat16 have the same functions as other types.
  *
  * @dest symmetric, written at pe
  * @source input
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: As nvshmem_float_put.
  *
  * Since libshmem 0.1.
  */
@@ -1921,6 +1926,10 @@ void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: As nvshmem_float_get.
+ *
  * Since libshmem 0.1.
  */
 void nvshmem_half_get(struct __half *dest, const struct __half *source, size_t nelems, int pe);
@@ -1933,11 +1942,15 @@ void nvshmem_bfloat16_get_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
 /*
  * nvshmem_<T>_p
  *
- * Writes an element of another PE. Half and bfloat16 have the same functions as other types.
+ * Writes one element to another PE. Half and bfloat16 have the same functions as other types.
  *
  * @dest symmetric, written at pe
  * @value to write
  * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: As nvshmem_float_p.
  *
  * Since libshmem 0.1.
  */
@@ -1953,6 +1966,9 @@ void nvshmem_bfloat16_p(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, 
  * @pe number of the other PE, or the caller's own
  *
  * Result: The element.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: As nvshmem_float_g.
  *
  * Since libshmem 0.1.
  */
@@ -1969,8 +1985,9 @@ struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int 
 /*
  * nvshmem_<T>_iput
  *
- * Copies every sst-th element of an array to every dst-th one of an array of another PE. Half
- * and bfloat16 have the same functions as other types.
+ * Copies every sst-th element of an array to every dst-th one of an array of another PE. It
+ * returns when source may be reused; the data may still be in flight. Half and bfloat16 have
+ * the same functions as other types.
  *
  * @dest symmetric, written at pe
  * @source input
@@ -1978,6 +1995,10 @@ struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int 
  * @sst elements from one copied element of source to the next; at least 1
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As nvshmem_float_iput.
  *
  * Since libshmem 0.1.
  */
@@ -1997,6 +2018,10 @@ void nvshmem_bfloat16_iput(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As nvshmem_float_iget.
+ *
  * Since libshmem 0.1.
  */
 void nvshmem_half_iget(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -2005,8 +2030,9 @@ void nvshmem_bfloat16_iget(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
 /*
  * nvshmem_<T>_broadcast
  *
- * Copies an array of one PE to every PE of a team. Half and bfloat16 have the same functions as
- * other types.
+ * Copies an array of one PE to every PE of the team, that one included. Half and bfloat16 have
+ * the same functions as other types. Every PE of the team makes the same call with the same
+ * arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2014,7 +2040,11 @@ void nvshmem_bfloat16_iget(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * @nelems elements to copy
  * @PE_root number, in the team, of the PE that sends
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2024,15 +2054,20 @@ int nvshmem_bfloat16_broadcast(nvshmem_team_t team, struct __nv_bfloat16 *dest, 
 /*
  * nvshmem_<T>_fcollect
  *
- * Collects an array of each PE of a team at every PE of it. Half and bfloat16 have the same
- * functions as other types.
+ * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
+ * Half and bfloat16 have the same functions as other types. Every PE of the team makes the same
+ * call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE
- * @nelems elements to copy
+ * @nelems elements from each PE
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2042,15 +2077,20 @@ int nvshmem_bfloat16_fcollect(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
 /*
  * nvshmem_<T>_alltoall
  *
- * Exchanges a part of an array with each PE of a team. Half and bfloat16 have the same
- * functions as other types.
+ * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
+ * Half and bfloat16 have the same functions as other types. Every PE of the team makes the same
+ * call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
- * @source symmetric, read at every PE
- * @nelems elements to copy
+ * @dest symmetric, written at every PE: nelems times the size of the team
+ * @source symmetric, read at every PE: nelems times the size of the team
+ * @nelems elements for each PE
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2060,15 +2100,21 @@ int nvshmem_bfloat16_alltoall(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
 /*
  * nvshmem_<T>_max_reduce
  *
- * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
- * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Makes each element of dest, at every PE of the team, the maximum of the elements at that
+ * place in the team's sources. dest and source are the same array or do not overlap. Each step
+ * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Every PE of the team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
- * @nreduce elements of dest
+ * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2078,15 +2124,21 @@ int nvshmem_bfloat16_max_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
 /*
  * nvshmem_<T>_min_reduce
  *
- * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
- * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Makes each element of dest, at every PE of the team, the minimum of the elements at that
+ * place in the team's sources. dest and source are the same array or do not overlap. Each step
+ * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Every PE of the team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
- * @nreduce elements of dest
+ * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2096,15 +2148,21 @@ int nvshmem_bfloat16_min_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
 /*
  * nvshmem_<T>_sum_reduce
  *
- * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
+ * Makes each element of dest, at every PE of the team, the sum of the elements at that place in
+ * the team's sources. dest and source are the same array or do not overlap. Each step is
  * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Every PE of the team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
- * @nreduce elements of dest
+ * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2114,15 +2172,21 @@ int nvshmem_bfloat16_sum_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
 /*
  * nvshmem_<T>_prod_reduce
  *
- * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
- * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Makes each element of dest, at every PE of the team, the product of the elements at that
+ * place in the team's sources. dest and source are the same array or do not overlap. Each step
+ * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ * Every PE of the team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
- * @nreduce elements of dest
+ * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2135,7 +2199,8 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  * nvshmem_<T>_max_reducescatter
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2143,7 +2208,11 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2174,7 +2243,8 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_max_reducescatter
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2182,7 +2252,11 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2193,7 +2267,8 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_min_reducescatter
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2201,7 +2276,11 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2232,7 +2311,8 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_min_reducescatter
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2240,7 +2320,11 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2251,7 +2335,8 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_sum_reducescatter
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones.
+ * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
+ * call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2259,7 +2344,11 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2290,7 +2379,8 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_sum_reducescatter
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones.
+ * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
+ * call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2298,7 +2388,11 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2309,7 +2403,8 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_prod_reducescatter
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2317,7 +2412,11 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2348,7 +2447,8 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  * nvshmem_<T>_prod_reducescatter
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2356,7 +2456,11 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2367,7 +2471,8 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  * nvshmem_<T>_and_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2375,7 +2480,11 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2398,7 +2507,8 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_or_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2406,7 +2516,11 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */
@@ -2429,7 +2543,8 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  * nvshmem_<T>_xor_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
- * its part, nreduce elements: the first PE of the team gets the first ones.
+ * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
+ * team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2437,7 +2552,11 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
  *
  * Since libshmem 0.1.
  */

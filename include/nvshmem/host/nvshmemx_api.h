@@ -66,7 +66,7 @@ void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags
  * buffers that are still registered.
  *
  * @mmap_ptr what nvshmemx_buffer_register_symmetric returned
- * @length bytes as it was registered
+ * @length bytes of the buffer, as at its registration
  *
  * Result: 0, or non-zero on every PE when one PE cannot unregister its own; the buffers then
  * stay symmetric. The call then sets the calling thread's last error to NVSHMEMX_ERROR_BUFFER.
@@ -565,7 +565,8 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * nvshmemx_<T>_max_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -574,7 +575,7 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -611,7 +612,8 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_min_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -620,7 +622,7 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -657,7 +659,8 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_sum_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones.
+ * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
+ * call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -666,7 +669,7 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -703,7 +706,8 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_prod_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -712,7 +716,7 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -749,7 +753,8 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  * nvshmemx_<T>_and_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -758,7 +763,7 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -785,7 +790,8 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  * nvshmemx_<T>_or_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones.
+ * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
+ * the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -794,7 +800,7 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -821,7 +827,8 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  * nvshmemx_<T>_xor_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
- * its part, nreduce elements: the first PE of the team gets the first ones.
+ * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
+ * team makes the same call with the same arguments.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -830,7 +837,7 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  * @nreduce elements of dest
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
  * the library's kernels is missing and the call needs it, when the driver refuses, and for the
  * errors of the call without a stream.
@@ -1647,8 +1654,7 @@ int nvshmemx_bfloat16_prod_reduce_on_stream(nvshmem_team_t team, struct __nv_bfl
  *
  * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
- * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
- * PE.
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1684,8 +1690,7 @@ int nvshmemx_size_and_reduce_on_stream(nvshmem_team_t team, size_t *dest, const 
  *
  * Makes each element of dest, at every PE of the team, the bitwise or of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
- * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
- * PE.
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1721,8 +1726,7 @@ int nvshmemx_size_or_reduce_on_stream(nvshmem_team_t team, size_t *dest, const s
  *
  * Makes each element of dest, at every PE of the team, the bitwise exclusive or of the elements
  * at that place in the team's sources, combined in the order of the PEs. dest and source are
- * the same array or do not overlap. Half and bfloat16 are computed as float and rounded once
- * for each PE.
+ * the same array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE

@@ -48,6 +48,9 @@ template <class N, class = void> struct nvshmemi_is_one {
 template <class N> struct nvshmemi_is_one<N, decltype((void)N::value)> {
     static constexpr bool value = N::value == 1;
 };
+/* Whether the type of stride I of a tuple of strides is the number 1; false if it has no such
+ * place.
+ */
 template <int I, class TUPLE> SHMEMI_D constexpr bool nvshmemi_stride_is_one()
 {
     using cuda::std::get;
@@ -80,6 +83,8 @@ template <class SRC, class DST> SHMEMI_D int nvshmemi_major(const int64_t *to, c
     return to[1] == 1 && from[1] == 1 ? 1 : 0;
 }
 
+/* How many of n elements count in dimension I of a tile: those whose position plus start is below
+ * boundary; all if the tuple has no such place. It is 0 or negative if none counts. */
 template <int I, class TUPLE>
 SHMEMI_D int64_t nvshmemi_inside(int64_t n, const TUPLE &start, const TUPLE &boundary)
 {
@@ -91,6 +96,8 @@ SHMEMI_D int64_t nvshmemi_inside(int64_t n, const TUPLE &start, const TUPLE &bou
     }
 }
 
+/* Sets dimension I of an extent: how many elements of src count, and the strides of both tensors. A
+ * dimension that the tensors lack has one element. */
 template <int I, class SRC, class DST, class TUPLE>
 SHMEMI_D void nvshmemi_dimension(struct shmemi_extent *e, SRC &src, DST &dst, const TUPLE &start,
                                  const TUPLE &boundary)
@@ -132,6 +139,7 @@ SHMEMI_D struct shmemi_extent nvshmemi_extent(SRC &src, DST &dst, const TUPLE &s
     return e;
 }
 
+/* The number of elements of a tensor. */
 template <class TENSOR> SHMEMI_D uint64_t nvshmemi_elements_of(const TENSOR &tensor)
 {
     return (
@@ -150,7 +158,9 @@ template <class ITERATOR> SHMEMI_D char *nvshmemi_start(ITERATOR data)
     return (char *)(uintptr_t) & *data;
 }
 
-/* Ends the job where a tile cannot be meant; 0: all is well, else what the call answers. */
+/* Checks the arguments of a call: ends the job if flag is not 0, or if dst has not `times` times as
+ * many elements as src. Returns NVSHMEMX_SUCCESS or, if a tensor has no memory, the error that the
+ * call returns. */
 template <class SRC, class DST>
 SHMEMI_D int nvshmemi_tile_wrong(const struct shmemi_device_image *image, uint32_t call, SRC &src,
                                  DST &dst, uint64_t times, uint64_t flag)
@@ -166,6 +176,8 @@ SHMEMI_D int nvshmemi_tile_wrong(const struct shmemi_device_image *image, uint32
     return NVSHMEMX_SUCCESS;
 }
 
+/* Copies a tile to PE pe or, with GET, from there: the elements of src within the boundary, to the
+ * same positions of dst. Returns NVSHMEMX_SUCCESS or the error of a tensor without memory. */
 template <class SCOPE, int GET, nvshmemx::tile_algo_t ALGO, class SRC, class DST, class TUPLE>
 SHMEMI_D int nvshmemi_tile_copy(const struct shmemi_device_image *image, uint32_t call, SRC src,
                                 DST dst, TUPLE start, TUPLE boundary, int pe, uint64_t flag)
@@ -188,8 +200,9 @@ SHMEMI_D int nvshmemi_tile_copy(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * Where the part of a PE begins in the result of an allgather: parts lie along the major dimension
- * first, and then in as many rows of parts as it takes. They do not go on in the next row.
+ * Where the part of PE number me of a team begins in the result of an allgather, in elements from
+ * the start of dst: parts lie along the major dimension first, and then in as many rows of parts as
+ * it takes. They do not go on in the next row, so that the job ends unless whole parts fit in one.
  */
 template <class SRC, class DST>
 SHMEMI_D int64_t nvshmemi_part(const struct shmemi_device_image *image, uint32_t call, int major,
@@ -207,7 +220,8 @@ SHMEMI_D int64_t nvshmemi_part(const struct shmemi_device_image *image, uint32_t
            me * along / whole * (major ? n[0] * step[0] : n[1] * step[1]);
 }
 
-/* Sends the caller's tile to dst, or to the part of it that is the caller's. */
+/* Sends the caller's tile to dst of every PE of the team or, with PARTS (allgather), to the part of
+ * it that is the caller's. nvshmemi_tile_wait waits for it. */
 template <class SCOPE, int PARTS, nvshmemx::tile_coll_algo_t ALGO, class SRC, class DST,
           class TUPLE>
 SHMEMI_D int nvshmemi_tile_push(const struct shmemi_device_image *image, uint32_t call,
@@ -278,6 +292,8 @@ template <class T, class OP, class LATE>
 using nvshmemi_op = cuda::std::conditional_t<
     cuda::std::is_same<T, __half>::value || cuda::std::is_same<T, __nv_bfloat16>::value, LATE, OP>;
 
+/* Combines the tiles src of all PEs of the team by an operation into dst: of each PE, which does so
+ * itself (PULL) or gets the result of PE root (PUSH), or, with ROOTED, of PE root alone. */
 template <class SCOPE, class OP, class LATE, nvshmemx::tile_coll_algo_t ALGO, int ROOTED, class SRC,
           class DST, class TUPLE>
 SHMEMI_D int nvshmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,
@@ -307,7 +323,7 @@ SHMEMI_D int nvshmemi_tile_reduce(const struct shmemi_device_image *image, uint3
     return NVSHMEMX_SUCCESS;
 }
 
-/* Without a root, which one algorithm needs. */
+/* A tile_reduce without the argument root, which one algorithm needs: each PE makes the result. */
 template <class SCOPE, class OP, class LATE, nvshmemx::tile_coll_algo_t ALGO, class SRC, class DST,
           class TUPLE>
 SHMEMI_D int nvshmemi_tile_allreduce(const struct shmemi_device_image *image, uint32_t call,
@@ -320,6 +336,11 @@ SHMEMI_D int nvshmemi_tile_allreduce(const struct shmemi_device_image *image, ui
                                                           boundary, -1, flag);
 }
 
+/*
+ * Waits for the team's earlier collectives of this algorithm. After one that pushes it waits for
+ * all PEs of the team, whose data is then in the caller's dst. After one that pulls only the
+ * caller's dst is complete: other PEs may still read its src.
+ */
 template <class SCOPE, nvshmemx::tile_coll_algo_t ALGO>
 SHMEMI_D int nvshmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,
                                 nvshmem_team_t team, uint64_t flag)
