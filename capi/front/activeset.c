@@ -15,6 +15,7 @@
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
+#include "model.h"
 #include "reduce.h"
 #include "collective_arguments.h"
 #include "activeset_messages.h"
@@ -82,27 +83,37 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
     }
 }
 
-/* Broadcasts in an active set that is not all PEs. The root sends to the members of its own node
- * and to the first member of each other node, which passes the data on to the members there. */
+/* Returns the rank of the PE that passes the data on at a node, counted from the root's node on: on
+ * that node the root, else the first member. */
+static int speaker_rank(const struct shmemi_team *t, uint32_t node, int root)
+{
+    return node == 0 ? root : t->leaders[(shmemi_team_node(t, root) + node) % t->n_nodes];
+}
+
+/* Broadcasts in an active set that is not all PEs: in a tree of nodes whose width the model
+ * chooses, and on each node from one member to the others. The children of node i are the nodes i *
+ * width + 1 and following. */
 static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
                       const char *call)
 {
     shmemi_coll_check_broadcast(t, dest, source, n, root, call);
     if (n == 0)
         return;
-    if (t->me == root) {
-        for (uint32_t i = 1; i < t->n_nodes; i++)
-            shmemi_activeset_message_data(t, t->leaders[(t->node + i) % t->n_nodes], SHMEMI_DATA,
-                                          dest, source, n, call);
-        spread_on_node(t, dest, source, n, call);
-    } else if (shmemi_state.peer_base[t->pes[root]] != NULL) {
-        receive_on_node(t, root, dest, source, n, call);
-    } else if (t->near_rank == 0) {
-        shmemi_activeset_await(t, SHMEMI_DATA, 1, call);
-        spread_on_node(t, dest, dest, n, call);
-    } else {
-        receive_on_node(t, t->near[0], dest, dest, n, call);
+    uint32_t node = (t->node + t->n_nodes - shmemi_team_node(t, root)) % t->n_nodes;
+    uint32_t width = t->n_nodes > 1 ? shmemi_model_children(t, n) : 1;
+    int speaker = speaker_rank(t, node, root);
+    const void *from = node == 0 ? source : dest;
+    if (t->me != speaker) {
+        receive_on_node(t, speaker, dest, from, n, call);
+        return;
     }
+    if (node > 0)
+        shmemi_activeset_await(t, SHMEMI_DATA, 1, call);
+    uint64_t first = (uint64_t)node * width + 1;
+    for (uint64_t child = first; child < first + width && child < t->n_nodes; child++)
+        shmemi_activeset_message_data(t, speaker_rank(t, (uint32_t)child, root), SHMEMI_DATA, dest,
+                                      from, n, call);
+    spread_on_node(t, dest, from, n, call);
     shmemi_activeset_release(n, call);
 }
 

@@ -105,7 +105,7 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
         rounds++;
     for (int i = 0; i < SHMEMI_SYNC_WORDS; i++) {
         int64_t now = (int64_t)word_now(psync + i, call);
-        bool used = i < SHMEMI_ROUND + rounds;
+        bool used = i < SHMEMI_ROUND || (i - SHMEMI_ROUND) % SHMEMI_ROUNDS < rounds;
         if (now == 0 || (used && now > 0 && (i >= SHMEMI_ROUND || now < t->n)))
             continue;
         shmemi_abort(
@@ -246,8 +246,8 @@ uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const 
 }
 
 /* Begins a sync of the members of this node: all report to the first one. Returns whether this PE
- * is the first one, which releases the others (release_node); they return released. */
-static bool gather_node(struct shmemi_team *t, const char *call)
+ * is the first one, which releases the others; they return released. */
+bool shmemi_activeset_gather_node(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
     if (t->me != leader) {
@@ -269,7 +269,7 @@ static void release_node(struct shmemi_team *t, const char *call)
 /* Syncs the members of an active set that are on this node. */
 void shmemi_activeset_sync_node(struct shmemi_team *t, const char *call)
 {
-    if (gather_node(t, call))
+    if (shmemi_activeset_gather_node(t, call))
         release_node(t, call);
 }
 
@@ -277,7 +277,7 @@ void shmemi_activeset_sync_node(struct shmemi_team *t, const char *call)
  * of 1, 2, 4 and so on (dissemination) before they release the members of their node. */
 void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
 {
-    if (!gather_node(t, call))
+    if (!shmemi_activeset_gather_node(t, call))
         return;
     int round = SHMEMI_ROUND;
     for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2, round++) {

@@ -18,14 +18,15 @@
 
 /* The words of pSync. */
 enum {
-    SHMEMI_ARRIVED,  /* at the first PE of each node: how many PEs of the node have arrived */
-    SHMEMI_RELEASED, /* at the other PEs: they may leave the sync */
-    SHMEMI_DATA,     /* bytes are in dest, or ready in source */
-    SHMEMI_READ,     /* receivers have read the bytes from source */
-    SHMEMI_ROUND,    /* this word and the next ones: one per distance of 1, 2, 4 and so on */
-    SHMEMI_SYNC_WORDS = 32
+    SHMEMI_ARRIVED,     /* at the first PE of each node: how many PEs of the node have arrived */
+    SHMEMI_RELEASED,    /* at the other PEs: they may leave the sync */
+    SHMEMI_DATA,        /* bytes are in dest, or ready in source */
+    SHMEMI_READ,        /* receivers have read the bytes from source */
+    SHMEMI_ROUND,       /* this word and the next ones: one per distance of 1, 2, 4 and so on */
+    SHMEMI_ROUNDS = 24, /* enough for 2^24 PEs */
+    SHMEMI_PAIR = SHMEMI_ROUND + SHMEMI_ROUNDS, /* as many for reductions, with syncs in between */
+    SHMEMI_SYNC_WORDS = SHMEMI_PAIR + SHMEMI_ROUNDS
 };
-_Static_assert(SHMEMI_ROUND + 24 <= SHMEMI_SYNC_WORDS, "the rounds of 2^24 PEs have a word each");
 _Static_assert(SHMEMI_SYNC_WORDS <= SHMEM_SYNC_SIZE, "the program's array holds the words");
 
 /* Returns the team of the set: the world, which has messages of its own and does not use pSync, or
@@ -53,6 +54,10 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
  * Returns 0 after the loss of a PE. */
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call);
 
+/* Begins a sync of the members on this node. At the first of them it returns true when all have
+ * called it, and that one then sends each other one a message in SHMEMI_RELEASED, for which they
+ * wait. */
+bool shmemi_activeset_gather_node(struct shmemi_team *t, const char *call);
 /* Waits until all members on this node have called it. */
 void shmemi_activeset_sync_node(struct shmemi_team *t, const char *call);
 /* Waits until all members have called it. */

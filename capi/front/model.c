@@ -236,6 +236,23 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
     return best;
 }
 
+/* Returns the width with the least modelled time, unless SHMEM_COLLECTIVES selects one. */
+uint32_t shmemi_model_children(const struct shmemi_team *t, size_t nbytes)
+{
+    uint32_t best = WIDEST;
+    if (shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT)
+        return t->n_nodes;
+    if (is_selected(SHMEMI_COLLECTIVES_CHAIN))
+        return 1;
+    if (is_selected(SHMEMI_COLLECTIVES_WIDE))
+        return best;
+    for (uint32_t width = WIDEST / 2; width >= 1; width /= 2)
+        if (time_of(t, (struct shmemi_tree){width, nbytes}, nbytes) <
+            time_of(t, (struct shmemi_tree){best, nbytes}, nbytes))
+            best = width;
+    return best;
+}
+
 /* Returns the modelled time in which the first PEs of nodes (leaders) exchange their bytes in steps
  * that double what a leader has; in nanoseconds. If the number of nodes is not a power of two,
  * those bytes are in two parts in half of the steps. */

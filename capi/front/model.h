@@ -12,11 +12,17 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Reports whether a team is on several nodes, and the members of each work together. */
+/* Reports whether a team or an active set is on several nodes, and the members of each work
+ * together. */
+SHMEMI_INLINE bool shmemi_set_by_nodes(const struct shmemi_team *t)
+{
+    return t->n_nodes > 1 && !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
+}
+
+/* The same of a team, with messages and memory of its own. */
 SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
 {
-    return t->n_nodes > 1 && t->psync == NULL &&
-           !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
+    return t->psync == NULL && shmemi_set_by_nodes(t);
 }
 
 /* Returns the number of steps of an exchange in pairs among the largest power of two of n nodes. */
@@ -87,6 +93,8 @@ struct shmemi_tree {
     size_t piece;
 };
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes);
+/* Returns to how many nodes each node sends in a broadcast of one piece. */
+uint32_t shmemi_model_children(const struct shmemi_team *t, size_t nbytes);
 
 /* Reports whether n nodes exchange messages in pairs: n is a power of two, and in each step the
  * messages of one node acknowledge those of its partner. */

@@ -51,7 +51,7 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
 /* Combines this PE's share: the other PEs have written their elements of it into the blocks of
  * dest, and its own are in source. The result replaces this PE's own block in dest. Memory that
  * this process cannot load, of a GPU, is copied to `fetched` first. */
-static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
+void shmemi_combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
                            const struct shmemi_reducer *reducer, const char *call)
 {
     size_t size = reducer->size, piece = SHMEMI_PIECE / size;
@@ -97,7 +97,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     }
     for (int i = 1; i < n; i++)
         shmemi_await(t, (me + i) % n, call);
-    combine_blocks(t, dest, source, share, reducer, call);
+    shmemi_combine_blocks(t, dest, source, share, reducer, call);
     for (int i = 1; i < n; i++)
         shmemi_message(t, (me + i) % n, call);
     for (int i = 1; i < n; i++) {

@@ -20,6 +20,12 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call);
 
+/* Combines this PE's share: the other PEs have written their elements of it into their blocks of
+ * dest, which have `share` elements each, and its own are in source. The result replaces this PE's
+ * own block in dest. */
+void shmemi_combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
+                           const struct shmemi_reducer *reducer, const char *call);
+
 #pragma GCC visibility pop
 
 #endif

@@ -107,12 +107,12 @@ var onPush = map[string][]string{
 	"threads":        {"node-2", "hosts-3-1", "chaos-3", "gpu-node-3"},
 	// Of the generated ones scripts/test builds none with a sanitizer, and of the others those above
 	// (ASAN_ON_PUSH in the Makefile).
-	"zz_activesets":  {"node-3", "node-8", "hosts-3-1"},
+	"zz_activesets":  {"node-3", "node-8", "hosts-3-1", "forced-8"},
 	"zz_atomics":     {"node-2", "hosts-2"},
 	"zz_collectives": {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3"},
 	"zz_deprecated":  {"node-3"},
 	"zz_generic":     {"node-1"},
-	"zz_reduce":      {"node-2", "node-3", "node-19", "hosts-3-1"},
+	"zz_reduce":      {"node-2", "node-3", "node-19", "hosts-3-1", "forced-8"},
 	"zz_rma":         {"node-2", "chaos-3", "gpu-node-3"},
 	"zz_signal":      {"node-3", "hosts-3-1", "gpu-node-3"},
 	"zz_strided":     {"node-2", "hosts-2"},
@@ -250,7 +250,7 @@ var programs = map[string]program{
 	"zz_wait":        {whole: whole, argsIn: unsignedIn("hosts-2")},
 	// Types differ in what combines two elements, and not in the steps of many PEs.
 	"zz_reduce": {many: true, limit: 5 * time.Minute, whole: whole, argsIn: map[string][]string{
-		"node-19": aPart("sum_to_all"), "hosts-3-1": aPart("uint"),
+		"node-19": aPart("sum_to_all"), "hosts-3-1": aPart("uint"), "forced-8": aPart("short_sum_to_all"),
 	}},
 	// Teams of one to 19 PEs on a node; elsewhere other programs have these calls.
 	"steps": {only: []string{"node-8", "node-19", "hosts-3-1", "gpu-node-3"}, many: true},
@@ -284,7 +284,10 @@ var programs = map[string]program{
 		"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "node-19", "hosts-19", "chaos-3", "gpu-node-3", "gpu-hosts-4",
 		"asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
-	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4"}},
+	"zz_activesets": {
+		whole: whole, argsIn: map[string][]string{"forced-8": aPart("broadcast")},
+		only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "forced-8", "chaos-3", "gpu-hosts-4"},
+	},
 	// Other names of functions that other programs test everywhere.
 	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3"}},
 	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3"}, argsIn: unsignedIn(stub.Newest)},

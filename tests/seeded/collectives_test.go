@@ -112,6 +112,20 @@ var setDefects = []defect{
 		by:   program("zz_activesets", "node-8"), says: `shmem_collect32: PE \d: on a set, element 0 of 1: expected`,
 	},
 	{
+		id: "sets/what-a-host-sends-on", file: "capi/front/activeset.c",
+		was:  "    const void *from = node == 0 ? source : dest;",
+		is:   "    const void *from = source;",
+		user: "in a set on three hosts one broadcasts what it has itself to the others",
+		by:   program("zz_activesets", "forced-8"), says: `shmem_broadcast\d+: PE \d: .*expected`,
+	},
+	{
+		id: "sets/members-of-a-leader", file: "capi/front/activeset_reduce.c",
+		was:  "    shmemi_combine_members(t, t->near, t->n_near, acc, source,",
+		is:   "    shmemi_combine_members(t, t->near, 1, acc, source,",
+		user: "a sum over a set on several hosts counts one PE of each",
+		by:   program("zz_reduce", "forced-8"), says: `shmem_short_sum_to_all: PE \d: .*expected`,
+	},
+	{
 		id: "sets/count-is-kept", file: "capi/front/activeset_messages.c",
 		was:  "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);",
 		is:   "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, (uint64_t)-1, 0, shmemi_state.my_pe, call);",

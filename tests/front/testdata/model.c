@@ -101,6 +101,14 @@ static void trees(void)
     wire(2000, 6000, 400);
     check(tree(4, 8).children > 1, "tcp, no chain", 4, 8);
     check(tree(4, 4 << 20).children == 1, "tcp, chain", 4, 4 << 20);
+    /* In one piece, of an active set. */
+    struct shmemi_team t = of(16, 16);
+    check(shmemi_model_children(&t, 8) > 1, "tcp, one piece", 16, 8);
+    check(shmemi_model_children(&t, 4 << 20) < 8, "tcp, one piece", 16, 4 << 20);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_FLAT;
+    check(shmemi_model_children(&t, 8) == 16, "flat", 16, 8);
+    shmemi_state.collectives = SHMEMI_COLLECTIVES_CHAIN;
+    check(shmemi_model_children(&t, 8) == 1, "chain, one piece", 16, 8);
 }
 
 /* The words of SHMEM_COLLECTIVES count more than the figures. */
