@@ -21,6 +21,7 @@
 #include "lines.h"
 #include "message.h"
 #include "nodes.h"
+#include "small_blocks.h"
 #include "collective_arguments.h"
 #include "team_ids.h"
 #include "strided.h"
@@ -135,29 +136,60 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
     return offsets;
 }
 
-/* Performs collect for a team. If all members know the offsets of the blocks, it goes in steps or
- * by nodes; otherwise each PE writes its block to all the others. */
-void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                         const char *call)
+/* Moves the blocks of a collect to dest of all members, each of which knows where they belong: in
+ * steps or by nodes, otherwise each PE writes its block to all the others. Blocks of up to `placed`
+ * bytes may be there already. */
+static void collect_at(struct shmemi_team *t, char *dest, const void *source,
+                       const uint64_t *offsets, size_t placed, const char *call)
 {
-    shmemi_check_symmetric("source", source, nbytes, call);
-    const uint64_t *offsets = collect_sizes(t, nbytes, call);
-    size_t before = offsets != NULL ? offsets[t->me] : offset_of_block(t, nbytes, call);
-    if (!shmemi_collective_unbroken())
-        return; /* a PE is lost, so before is not valid */
-    /* This also checks a member without bytes: the members before it write to its dest. */
-    shmemi_check_symmetric("dest", dest, before + nbytes, call);
-    char *mine = (char *)dest + before;
-    shmemi_coll_check_overlap(mine, nbytes, source, nbytes, false, call);
-    if (offsets != NULL && offsets[t->n] <= STEPS_BYTES && has_steps(t)) {
+    const struct shmemi_blocks blocks = {.at = offsets, .placed = placed};
+    size_t nbytes = offsets[t->me + 1] - offsets[t->me];
+    char *mine = dest + offsets[t->me];
+    if (offsets[t->n] <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
-        shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = offsets}, call);
-    } else if (offsets != NULL && shmemi_by_nodes(t)) {
+        shmemi_lines_collect(t, shmemi_offset(dest), &blocks, call);
+    } else if (shmemi_by_nodes(t)) {
         shmemi_move(mine, source, nbytes, call);
-        shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = offsets}, call);
+        shmemi_nodes_collect(t, shmemi_offset(dest), &blocks, call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
+}
+
+/* Reports whether a block is too large to have been sent with the sizes. */
+static bool has_large_blocks(const struct shmemi_small_blocks *x)
+{
+    for (int rank = 0; rank < x->t->n; rank++)
+        if (x->at[rank + 1] - x->at[rank] > x->limit)
+            return true;
+    return false;
+}
+
+/* Performs collect for a team. Most teams exchange the small blocks together with the sizes of all,
+ * and then only the large ones, if there are any. */
+void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                         const char *call)
+{
+    struct shmemi_small_blocks x;
+    shmemi_check_symmetric("source", source, nbytes, call);
+    bool small = shmemi_small_blocks_exchange(&x, t, source, nbytes, call);
+    const uint64_t *offsets = small ? x.at : collect_sizes(t, nbytes, call);
+    size_t before = 0;
+    if (offsets == NULL)
+        before = offset_of_block(t, nbytes, call);
+    if (!shmemi_collective_unbroken())
+        return; /* a PE is lost, so the offsets are not valid */
+    if (offsets != NULL)
+        before = offsets[t->me];
+    /* This also checks a member without bytes: the members before it write to its dest. */
+    shmemi_check_symmetric("dest", dest, before + nbytes, call);
+    shmemi_coll_check_overlap((char *)dest + before, nbytes, source, nbytes, false, call);
+    if (small)
+        shmemi_small_blocks_place(&x, dest);
+    if (offsets == NULL)
+        all_to_all(t, (char *)dest + before, source, nbytes, 0, call);
+    else if (!small || has_large_blocks(&x))
+        collect_at(t, dest, source, offsets, x.limit, call);
 }
 
 /* What one PE, or several PEs together, contribute to collect, as the PEs exchange it. */

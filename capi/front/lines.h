@@ -46,6 +46,7 @@ struct shmemi_blocks {
     /* Where each block begins, and the end of the last; NULL: each has `size` bytes. */
     const uint64_t *at;
     size_t size;
+    size_t placed; /* blocks of up to so many bytes are in dest of all members already */
 };
 
 /* Where consecutive blocks begin, and how many bytes they have. */

@@ -301,3 +301,9 @@ bool shmemi_model_swaps_in_steps(const struct shmemi_team *t, size_t bytes)
     }
     return time < time_direct(t->n_nodes, (double)bytes);
 }
+
+/* Reports whether the setting says `apart`. */
+bool shmemi_model_apart(void)
+{
+    return is_selected(SHMEMI_COLLECTIVES_APART);
+}

@@ -115,6 +115,9 @@ bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
  * time in steps than with a message for each block. */
 bool shmemi_model_swaps_in_steps(const struct shmemi_team *t, size_t bytes);
 
+/* Reports whether SHMEM_COLLECTIVES selects a message for each block of a collect. */
+bool shmemi_model_apart(void);
+
 #pragma GCC visibility pop
 
 #endif

@@ -193,23 +193,30 @@ static void copy_to_node(const struct collect *c, int rank)
                   c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
 }
 
+/* Reports whether the block of a rank still has to be sent to the other members. */
+static bool is_missing(const struct collect *c, int rank)
+{
+    return part_of_dest(c, rank, rank + 1).bytes > c->blocks->placed;
+}
+
 /* Performs collect with a message for each block: each PE sends its block to one member of each
  * other node, which passes it on to the members of its node. */
 static void collect_by_blocks(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
     struct shmemi_part mine = part_of_dest(c, t->me, t->me + 1);
-    for (uint32_t i = 1; mine.bytes > 0 && i < t->n_nodes; i++)
+    for (uint32_t i = 1; is_missing(c, t->me) && i < t->n_nodes; i++)
         shmemi_message_at(t, receiver_rank(t, shmemi_team_other_node(t, i), t->near_rank),
                           c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->lent,
                           c->call);
-    copy_to_node(c, t->me);
+    if (is_missing(c, t->me))
+        copy_to_node(c, t->me);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         uint32_t n = shmemi_team_members(t, node);
         for (uint32_t k = t->near_rank; k < n && shmemi_collective_unbroken(); k += t->n_near) {
             int rank = shmemi_team_at(t, node, k);
-            if (part_of_dest(c, rank, rank + 1).bytes == 0)
+            if (!is_missing(c, rank))
                 continue;
             shmemi_await(t, rank, c->call);
             copy_to_node(c, rank);

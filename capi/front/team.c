@@ -78,8 +78,8 @@ uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
 
 /* Numbers the team's nodes from 1, in the order of their first members (leaders), and sets
  * t->number, t->leaders and t->n_nodes. Counts the members of each node: t->columns becomes the
- * smallest count, and t->first[i] the index in t->members at which the members of the node with
- * the number i + 1 begin. */
+ * smallest count, t->most_near the largest, and t->first[i] the index in t->members at which the
+ * members of the node with the number i + 1 begin. */
 static void number_nodes(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -91,9 +91,10 @@ static void number_nodes(struct shmemi_team *t)
         }
         t->first[*node]++;
     }
-    t->columns = t->first[1];
+    t->columns = t->most_near = t->first[1];
     for (uint32_t i = 1; i <= t->n_nodes; i++) {
         t->columns = t->first[i] < t->columns ? t->first[i] : t->columns;
+        t->most_near = t->first[i] > t->most_near ? t->first[i] : t->most_near;
         t->first[i] += t->first[i - 1];
     }
 }

@@ -35,10 +35,11 @@ struct shmemi_team {
     /* The ranks of the members on this node, how many they are, and which of them is this PE. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns; /* how many members the node with the fewest has */
-    bool even;        /* all nodes have equally many members */
-    bool consecutive; /* the ranks on each node are consecutive */
-    bool in_memory;   /* all members are on this PE's node, with their heaps in main memory */
+    uint32_t columns;   /* how many members the node with the fewest has */
+    uint32_t most_near; /* and the one with the most */
+    bool even;          /* all nodes have equally many members */
+    bool consecutive;   /* the ranks on each node are consecutive */
+    bool in_memory;     /* all members are on this PE's node, with their heaps in main memory */
     /* Messages (message.h): how many this PE has sent to and received from each member, and the
      * offset of its inbox below the user heap. */
     uint64_t *sent, *seen;

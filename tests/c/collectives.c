@@ -172,9 +172,21 @@ static void broadcast(uint64_t call, const struct team *t, long *dest, long *sou
     same(call, t, n, dest[n], behind);
 }
 
+/* The elements of a PE in a collect: up to n. In one half of the calls each PE has none, some or
+ * very many: the library sends small blocks with their sizes, and large ones afterwards. */
 static size_t share(uint64_t call, int pe, size_t n)
 {
-    return (size_t)value(call, pe, 99) % (n + 1);
+    size_t any = (size_t)value(call, pe, 99);
+    if (value(call, 0, 97) % 2 == 0)
+        return any % (n + 1);
+    switch (value(call, pe, 98) % 3) {
+    case 0:
+        return 0;
+    case 1:
+        return 1 + any % 40;
+    default:
+        return 3000 + any % 2000; /* 24 to 40 KB */
+    }
 }
 
 static void collect(uint64_t call, const struct team *t, long *dest, long *source, size_t n)
