@@ -66,6 +66,12 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 func (p *Provider) handle(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
+		p.texts[c.Token] = fmt.Sprintf("%s, NIC %s", p.nics[l].ErrorText(c), p.nics[l].name)
+		if !p.resend {
+			// Messages that the NIC has completed may be lost, and no other NIC sends them again.
+			c.SetFrom(p.peOfIndex(c.From()))
+			return true
+		}
 		p.handleTrouble(l)
 		c.SetFrom(libshmem.NoPE) // another NIC may reach the PE
 		return true

@@ -38,7 +38,8 @@
 // acknowledgement was lost: Caps.Repeats says so, and the target drops repetitions by their
 // numbers. A message may not be repeated, and is not, where it completes before it has arrived
 // (without Caps.SendComplete of the NICs): other messages may have been lost there without an
-// error, so the caller gets the error.
+// error, so the caller gets the error; and an error of a connection, which belongs to no operation,
+// is an error of its PE.
 // Where messages complete at the target nothing is injected directly: small messages are copied,
 // and kept until they have arrived.
 //

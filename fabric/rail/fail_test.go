@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
@@ -268,15 +269,41 @@ func peerGone(t *testing.T, m sim.Model) {
 	}
 }
 
-// refusing is a NIC that refuses Reads, as one that has failed does.
+// refusing is a NIC that refuses Reads, as one that has failed does. trouble is a completion for the
+// next Poll.
 type refusing struct {
 	fabric.Provider
-	reads int
+	reads   int
+	trouble *fabric.Completion
 }
+
+func (r *refusing) Poll(c []fabric.Completion) (int, error) {
+	if r.trouble == nil {
+		return r.Provider.Poll(c)
+	}
+	c[0], r.trouble = *r.trouble, nil
+	return 1, nil
+}
+
+func (r *refusing) ErrorText(*fabric.Completion) string { return "the link is down" }
 
 func (r *refusing) Read(*fabric.RMA) error {
 	r.reads++
 	return errors.New("the link is down")
+}
+
+// badNIC returns an end with two NICs, of which the first is the one that it returns.
+func badNIC(t *testing.T, net *sim.Network) (*site, *refusing) {
+	t.Helper()
+	var bad *refusing
+	return newSiteOf(t, 2, rail.Auto, func(c fabric.Config) (fabric.Provider, error) {
+		e, err := net.Open(0, c)
+		if c.NICs == "nic0" {
+			bad = &refusing{Provider: e}
+			e = bad
+		}
+		return e, err
+	}), bad
 }
 
 // A NIC refuses the read of a row of keys. Where messages may be sent again, another NIC reads the
@@ -287,15 +314,7 @@ func TestRowRefused(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			m.NICs, m.Rails = 2, 2
 			net := sim.New(m, 1)
-			var bad *refusing
-			a := newSiteOf(t, 2, rail.Auto, func(c fabric.Config) (fabric.Provider, error) {
-				e, err := net.Open(0, c)
-				if c.NICs == "nic0" {
-					bad = &refusing{Provider: e}
-					e = bad
-				}
-				return e, err
-			})
+			a, bad := badNIC(t, net)
 			b := newSite(t, net, 1, 2, rail.Auto)
 			connect(t, a, b)
 			var err error
@@ -321,5 +340,27 @@ func TestRowRefused(t *testing.T) {
 				t.Errorf("%+v: %s, and losses %q", c, a.ErrorText(&c), a.lost)
 			}
 		})
+	}
+}
+
+// A NIC reports that it has lost its connection with a PE. Where messages may be sent again, other
+// NICs reach the PE. Where they may not, the PE is lost: messages under way may be.
+func TestConnectionLost(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.Bare()} {
+		m.NICs, m.Rails = 2, 2
+		net := sim.New(m, 1)
+		a, bad := badNIC(t, net)
+		b := newSite(t, net, 1, 2, rail.Auto)
+		connect(t, a, b)
+		bad.trouble = &fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindTrouble, Err: 103}
+		bad.trouble.SetFrom(3) // NIC 1 of PE 1
+		a.poll()
+		want := libshmem.PE(1)
+		if a.Caps().Repeats {
+			want = libshmem.NoPE
+		}
+		if len(a.comps) != 1 || a.comps[0].Kind != fabric.KindTrouble || a.comps[0].From() != want || a.ErrorText(&a.comps[0]) != "the link is down, NIC nic0" {
+			t.Errorf("%s: %+v, want the trouble of PE %d", m.Name, a.comps, want)
+		}
 	}
 }
