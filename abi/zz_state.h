@@ -97,9 +97,11 @@ struct shmemi_state {
     size_t team_init_offset; /* below the user heap: messages between the PEs that form a team from an id (team_init.c) */
     uint32_t max_teams; /* how many there are but that */
     uint32_t archive_teams; /* SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory */
+    uint32_t archive; /* set by the front: kernels of NVIDIA's device archive may run, so that the memory of kernels needs a proxy channel */
+    unsigned char pad5[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
-    unsigned char pad5[4];
+    unsigned char pad6[4];
     const uint16_t *net_tiles; /* for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
     uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
@@ -111,15 +113,15 @@ struct shmemi_state {
     int32_t thread_level; /* the front's */
     uint32_t init_count; /* the front's */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
-    unsigned char pad6[4];
+    unsigned char pad7[4];
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad7[4];
+    unsigned char pad8[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad8[4];
+    unsigned char pad9[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -127,17 +129,17 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t report_requests; /* reports requested by a signal: each waiter writes one */
     int32_t report_request_fd; /* an eventfd of the core, written when a report is requested, or 0 */
-    unsigned char pad9[24];
+    unsigned char pad10[16];
     _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad10[44];
+    unsigned char pad11[44];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad11[56];
+    unsigned char pad12[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad12[56];
+    unsigned char pad13[56];
 };
 _Static_assert(sizeof(struct shmemi_state) == 1088, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
@@ -193,32 +195,33 @@ _Static_assert(offsetof(struct shmemi_state, mailbox_size) == 320, "state_mailbo
 _Static_assert(offsetof(struct shmemi_state, team_init_offset) == 328, "state_team_init_offset");
 _Static_assert(offsetof(struct shmemi_state, max_teams) == 336, "state_max_teams");
 _Static_assert(offsetof(struct shmemi_state, archive_teams) == 340, "state_archive_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 344, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, net_message) == 352, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tiles) == 360, "state_net_tiles");
-_Static_assert(offsetof(struct shmemi_state, net_notified) == 368, "state_net_notified");
-_Static_assert(offsetof(struct shmemi_state, net_ordered) == 376, "state_net_ordered");
-_Static_assert(offsetof(struct shmemi_state, net_signals) == 380, "state_net_signals");
-_Static_assert(offsetof(struct shmemi_state, collectives) == 384, "state_collectives");
-_Static_assert(offsetof(struct shmemi_state, wire_latency) == 388, "state_wire_latency");
-_Static_assert(offsetof(struct shmemi_state, wire_post) == 392, "state_wire_post");
-_Static_assert(offsetof(struct shmemi_state, wire_kib) == 396, "state_wire_kib");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 400, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 404, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 408, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 416, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 424, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 432, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 440, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 448, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 640, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 648, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 840, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 848, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 856, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 860, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, report_requests) == 864, "state_report_requests");
-_Static_assert(offsetof(struct shmemi_state, report_request_fd) == 868, "state_report_request_fd");
+_Static_assert(offsetof(struct shmemi_state, archive) == 344, "state_archive");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 352, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, net_message) == 360, "state_net_message");
+_Static_assert(offsetof(struct shmemi_state, net_tiles) == 368, "state_net_tiles");
+_Static_assert(offsetof(struct shmemi_state, net_notified) == 376, "state_net_notified");
+_Static_assert(offsetof(struct shmemi_state, net_ordered) == 384, "state_net_ordered");
+_Static_assert(offsetof(struct shmemi_state, net_signals) == 388, "state_net_signals");
+_Static_assert(offsetof(struct shmemi_state, collectives) == 392, "state_collectives");
+_Static_assert(offsetof(struct shmemi_state, wire_latency) == 396, "state_wire_latency");
+_Static_assert(offsetof(struct shmemi_state, wire_post) == 400, "state_wire_post");
+_Static_assert(offsetof(struct shmemi_state, wire_kib) == 404, "state_wire_kib");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 408, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 412, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 416, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 424, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 432, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 440, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 448, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 456, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 648, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 656, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 848, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 856, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 864, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 868, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, report_requests) == 872, "state_report_requests");
+_Static_assert(offsetof(struct shmemi_state, report_request_fd) == 876, "state_report_request_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
 _Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");

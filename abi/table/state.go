@@ -82,6 +82,7 @@ var state = Unit{
 			{Name: "team_init_offset", Type: "size", Doc: "below the user heap: messages between the PEs that form a team from an id (team_init.c)"},
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "archive_teams", Type: "u32", Doc: "SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory"},
+			{Name: "archive", Type: "u32", Doc: "set by the front: kernels of NVIDIA's device archive may run, so that the memory of kernels needs a proxy channel"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},
 			{Name: "net_message", Type: "u32", Doc: "puts of no more bytes between nodes are messages, others writes of the network"},
 			{Name: "net_tiles", Type: "ptr", C: "const uint16_t *", GoType: "*uint16", Doc: "for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network"},

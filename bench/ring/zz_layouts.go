@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2cfbb740d223a55b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xea98f89b8797ce50
 import "C"

@@ -91,6 +91,8 @@ type State struct {
 	teamInitOffset  uint64 // below the user heap: messages between the PEs that form a team from an id (team_init.c)
 	maxTeams        uint32 // how many there are but that
 	archiveTeams    uint32 // SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory
+	archive         uint32 // set by the front: kernels of NVIDIA's device archive may run, so that the memory of kernels needs a proxy channel
+	_               [4]byte
 	netChunk        uint64 // the most bytes of one put or get between nodes
 	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
 	_               [4]byte
@@ -121,7 +123,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	reportRequests  uint32    // reports requested by a signal: each waiter writes one
 	reportRequestFD int32     // an eventfd of the core, written when a report is requested, or 0
-	_               [24]byte
+	_               [16]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
@@ -189,32 +191,33 @@ var (
 	_ [328]byte  = [unsafe.Offsetof(State{}.teamInitOffset)]byte{}
 	_ [336]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
 	_ [340]byte  = [unsafe.Offsetof(State{}.archiveTeams)]byte{}
-	_ [344]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
-	_ [368]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [376]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
-	_ [380]byte  = [unsafe.Offsetof(State{}.netSignals)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.collectives)]byte{}
-	_ [388]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
-	_ [392]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
-	_ [396]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
-	_ [400]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [404]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [416]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [424]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [432]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [440]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [448]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [640]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [648]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [840]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [848]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [856]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [860]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [864]byte  = [unsafe.Offsetof(State{}.reportRequests)]byte{}
-	_ [868]byte  = [unsafe.Offsetof(State{}.reportRequestFD)]byte{}
+	_ [344]byte  = [unsafe.Offsetof(State{}.archive)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.netOrdered)]byte{}
+	_ [388]byte  = [unsafe.Offsetof(State{}.netSignals)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.collectives)]byte{}
+	_ [396]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
+	_ [404]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [412]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [424]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [432]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [440]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [448]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [456]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [648]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [656]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [848]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [856]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [864]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [868]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [872]byte  = [unsafe.Offsetof(State{}.reportRequests)]byte{}
+	_ [876]byte  = [unsafe.Offsetof(State{}.reportRequestFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

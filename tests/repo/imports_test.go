@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated runtime/config
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric fabric/chaos queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric fabric/chaos queue queue/channel runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -203,9 +203,10 @@ runtime/rma: fabric/chaos fabric/ofi runtime/bootstrap/uid runtime/mesh runtime/
     # a mesh whose members meet by a unique id, as the PEs of a job do, and register memory together
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/device: fabric queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/shmerr
+runtime/job/device: fabric queue queue/channel runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/proxy/wait runtime/shmerr
     # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
-    # streams with the network that it is given. What learns of loans is an interface of its own
+    # streams with the network that it is given. What learns of loans is an interface of its own.
+    # A thread of its own pauses as those of proxies do
 runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/place runtime/job/watch runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/call runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/wake runtime/shmerr runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job
 runtime/job/meet: runtime/bootstrap runtime/config runtime/gpu runtime/job/place runtime/pathmap runtime/proxy/gpustage runtime/shmlog runtime/topo
@@ -221,6 +222,8 @@ runtime/job: fabric fabric/chaos runtime/bootstrap runtime/config runtime/heap/.
 queue:
     # slots and counters: it knows no fabric and no heap, so that the protocol
     # can be explored case by case
+queue/channel: queue
+    # another library's layouts, of which the proxies and the protocol of rings know nothing
 queue/queuetest: queue
     # producers for tests, of the ring and of what empties it
 
