@@ -6,6 +6,7 @@
 #ifndef SHMEMI_FUNCTIONS_H
 #define SHMEMI_FUNCTIONS_H
 
+#include "zz_channel.h"
 #include "zz_control.h"
 #include "zz_fabric.h"
 #include "zz_statuspage.h"
@@ -163,6 +164,9 @@ struct shmemi_core {
     /* The address, for kernels, of the two words by which device code of NVIDIA's archive ends the
      * job: 2 in the first one, the status in the second. 0: there are no kernels. */
     uint64_t (*kernel_exit)(void);
+    /* The parts of the proxy channel of such code, made with the memory of kernels if state.archive
+     * was set before. */
+    int (*kernel_channel)(struct shmemi_channel *parts);
 
     /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.
      * pe -1: all. */

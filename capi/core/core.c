@@ -365,9 +365,8 @@ static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
     return context == 0 ? first : first->contexts[context];
 }
 
-/* Counts an operation in its burst. Returns true if C may try to post it. Returns false if Go has
- * to post it, because the burst is so long that its operations share messages, and no such message
- * (batch) is open for the PE yet. x->batching: the context shares messages in any case. */
+/* Counts an operation in its burst. Returns true if C may try to post it, false if Go has to: the
+ * burst is so long, or x->batching is set, that operations share messages, and none is open yet. */
 static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
@@ -478,6 +477,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .stream_call = stream_call,
         .module_variable = shmemgoModuleVariable,
         .kernel_exit = shmemgoKernelExit,
+        .kernel_channel = shmemgoKernelChannel,
         .counter_name = (const char *(*)(int))shmemgoCounterName,
         .counter = shmemgoCounter,
         .counter_nic = shmemgoCounterNIC,

@@ -183,7 +183,7 @@ func shmemgoQuietRings(ticket *C.uint64_t) C.int {
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	defer guard.Catch("kernels")
-	k, err := current.Producers.Kernels()
+	k, err := current.Producers.Kernels(state.archive != 0)
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
 		if k.HasRings() { // quiets must wait for the kernels' operations, too

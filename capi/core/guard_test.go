@@ -74,6 +74,7 @@ var exports = map[string]any{
 	"shmemgoMeshUnregister":   shmemgoMeshUnregister,
 	"shmemgoMeshWait":         shmemgoMeshWait,
 	"shmemgoModuleVariable":   shmemgoModuleVariable,
+	"shmemgoKernelChannel":    shmemgoKernelChannel,
 	"shmemgoKernelExit":       shmemgoKernelExit,
 	"shmemgoNICName":          shmemgoNICName,
 	"shmemgoPoll":             shmemgoPoll,

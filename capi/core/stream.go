@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/queue/channel"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/onstream"
 )
@@ -52,4 +53,15 @@ func shmemgoModuleVariable(what C.int, handle unsafe.Pointer, name *C.char, at *
 func shmemgoKernelExit() C.uint64_t {
 	defer guard.Catch("kernel_exit")
 	return C.uint64_t(current.Producers.ExitWords())
+}
+
+// shmemgoKernelChannel sets *parts to the addresses, for kernels, of the parts of the proxy channel
+// for device code of NVIDIA's archive.
+//
+//export shmemgoKernelChannel
+func shmemgoKernelChannel(parts *C.struct_shmemi_channel) C.int {
+	defer guard.Catch("kernel_channel")
+	found, err := current.Producers.Channel()
+	*(*channel.Addresses)(unsafe.Pointer(parts)) = found
+	return result(err)
 }

@@ -75,13 +75,16 @@ int shmemi_archive_check(int major, int minor, int patch, char *error, size_t si
 
 /* --------------------------------------------------------------------- memory */
 
-/* The PEs agree by a minimum whether the kernels of each PE reach all PEs. A PE whose kernels do
- * contributes INT64_MAX. Another one contributes its own number in the upper 32 bits, and in the
- * lower ones the number of a PE that its kernels do not reach, or one of these reasons. */
-enum { NO_GPU = 0x7fffffff, NO_STATE = 0x7ffffffe };
+/* The PEs agree by a minimum how the kernels of each PE reach all PEs. A PE whose kernels load and
+ * store all heaps contributes DIRECT, and one whose kernels do not BY_CHANNEL. A PE that cannot
+ * serve kernels contributes its own number in the upper 32 bits, and in the lower ones a reason. */
+#define DIRECT INT64_MAX
+#define BY_CHANNEL (INT64_MAX - 1)
+enum { NO_GPU = 0x7fffffff, NO_STATE = 0x7ffffffe, NO_CHANNEL = 0x7ffffffd };
 
 /* Returns this PE's contribution to that agreement. Sets direct[pe] to the address at which this
- * PE's kernels load and store the heap of PE pe. After NO_STATE, error has the reason. */
+ * PE's kernels load and store the heap of PE pe, 0 if they do not reach it. After NO_STATE, error
+ * has the reason. */
 static int64_t find_unreached(uint64_t *direct, char *error, size_t size)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -98,32 +101,28 @@ static int64_t find_unreached(uint64_t *direct, char *error, size_t size)
     }
     for (uint32_t pe = 0; pe < s->n_pes; pe++)
         if (direct[pe] == 0)
-            return me | pe;
-    return INT64_MAX;
+            return BY_CHANNEL;
+    return DIRECT;
 }
 
 /* Records why no kernel of the archive can be served, from the smallest contribution of all PEs
  * (find_unreached). error: the reason of this PE, printed if the contribution is its own. */
 static void refuse(int64_t least, const char *error)
 {
-    const int pe = (int)(least >> 32), unreached = (int)(least & 0x7fffffff);
+    const int pe = (int)(least >> 32), reason = (int)(least & 0x7fffffff);
     shmemi_archive_memory.status = SHMEMI_ARCHIVE_REFUSED;
-    if (unreached == NO_GPU)
+    if (reason == NO_GPU)
         snprintf(
             shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
             "PE %d has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs "
             "(run all PEs on GPUs, or %s)",
             pe, recompile);
-    else if (unreached == NO_STATE)
-        snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
-                 "kernels of PE %d: %s", pe,
-                 pe == shmemi_state.my_pe ? error : "see what that PE reports");
     else
         snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
-                 "kernels of PE %d do not reach PE %d by loads and stores, and device code of "
-                 "NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one "
-                 "host that reach each other, or %s)",
-                 pe, unreached, recompile);
+                 reason == NO_STATE ? "kernels of PE %d: %s"
+                                    : "kernels of PE %d do not reach all PEs by loads and stores, "
+                                      "and for the others: %s",
+                 pe, pe == shmemi_state.my_pe ? error : "see what that PE reports");
 }
 
 /* Fills in everything that does not depend on the release of a program: the two tables of heaps,
@@ -138,7 +137,7 @@ static int fill(const uint64_t *direct)
     long *ones = malloc(2 * p->n_teams * sizeof *ones);
     for (size_t i = 0; ones != NULL && i < 2 * p->n_teams; i++)
         ones[i] = 1;
-    /* Only operations over a network use the second table, and none of the archive does here. */
+    /* Operations by the channel name an offset, so they use no address of the second table. */
     for (uint32_t pe = 0; remote != NULL && pe < n; pe++)
         remote[pe] = shmemi_state.heap_base;
     int rc = remote == NULL || ones == NULL ? -1 : 0;
@@ -151,23 +150,40 @@ static int fill(const uint64_t *direct)
     return rc;
 }
 
+/* Agrees with all PEs on the least of what they contribute, and of the numbers of teams for which
+ * they want memory. */
+static int64_t agree(int64_t contribution, int64_t *teams, const char *call)
+{
+    static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};
+    int64_t mine[2] = {contribution, *teams}, least[2];
+    shmemi_exchange(&shmemi_world, least, mine, 2, &reducer, call);
+    *teams = least[1];
+    return least[0];
+}
+
 /* Allocates the memory and fills it in. All PEs call it together; the result is the same on all. */
 static void allocate(const char *call)
 {
     char error[768] = "";
+    int64_t teams = shmemi_state.archive_teams;
     uint64_t *direct = calloc(shmemi_state.n_pes, sizeof *direct);
-    int64_t unreached = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
-                                       : find_unreached(direct, error, sizeof error);
-    int64_t mine[2] = {unreached, shmemi_state.archive_teams}, least[2];
-    static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};
-    shmemi_exchange(&shmemi_world, least, mine, 2, &reducer, call);
-    if (least[0] != INT64_MAX) {
-        refuse(least[0], error);
-        free(direct);
+    shmemi_archive_memory.direct = direct;
+    int64_t reach = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
+                                   : find_unreached(direct, error, sizeof error);
+    reach = agree(reach, &teams, call);
+    if (reach == BY_CHANNEL) {
+        if (shmemi_state.core->kernel_channel(&shmemi_archive_memory.channel) != SHMEMI_DONE) {
+            snprintf(error, sizeof error, "%s", shmemi_state.core->error());
+            reach = (int64_t)shmemi_state.my_pe << 32 | NO_CHANNEL;
+        }
+        reach = agree(reach, &teams, call);
+    }
+    if (reach < BY_CHANNEL) {
+        refuse(reach, error);
         return;
     }
-    shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes,
-                         (uint32_t)least[1]);
+    shmemi_archive_memory.by_channel = reach == BY_CHANNEL;
+    shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes, (uint32_t)teams);
     shmemi_archive_memory.block = shmemi_align(4096, shmemi_archive_memory.places.size, call);
     if (shmemi_archive_memory.block == NULL) {
         shmemi_archive_memory.status = SHMEMI_ARCHIVE_REFUSED;
@@ -175,19 +191,16 @@ static void allocate(const char *call)
                  "no %zu bytes of the heap are left for collectives of NVIDIA's device code (raise "
                  "SHMEM_SYMMETRIC_SIZE)",
                  shmemi_archive_memory.places.size);
-        free(direct);
         return;
     }
     if (shmemi_state.core->gpu_clear(shmemi_archive_memory.block,
                                      shmemi_archive_memory.places.size) != SHMEMI_DONE ||
         fill(direct) != 0)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
-    free(direct);
     shmemi_archive_memory.status = SHMEMI_ARCHIVE_READY;
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
     shmemi_team_ids_each(shmemi_archive_show, call);
-    /* No kernel of another PE may write before this PE has cleared. */
-    shmemi_exchange(&shmemi_world, least, mine, 1, &reducer, call);
+    agree(0, &teams, call); /* no kernel of another PE may write before this PE has cleared */
 }
 
 /* ------------------------------------------------------------------- programs */
@@ -215,7 +228,8 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
                  shmemi_state.n_pes, recompile);
         return -1;
     }
-    shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address());
+    shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address(),
+                        shmemi_archive_memory.by_channel ? &shmemi_archive_memory.channel : NULL);
     if (shmemi_archive_put(at, &state, r->state) != 0) {
         snprintf(error, size, "%s", shmemi_state.core->error());
         return -1;
@@ -225,14 +239,16 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
 }
 
 /* Fills in the variable at address `at` with the state of NVIDIA's transport by InfiniBand queues:
- * some code reads the number of queues there, although it uses none. Returns 0, or -1 with the
- * reason in error. */
+ * some code reads the number of queues there, although it uses none. DeepEP uses them for PEs that
+ * loads and stores do not reach, and its kernels check the number first: in a job with such PEs it
+ * is 0, so that they end by their assertion and not by an access to nothing. Returns 0, or -1 with
+ * the reason in error. */
 static int copy_transport(uint64_t at, char *error, size_t size)
 {
     static char state[SHMEMI_ARCHIVE_IBGDA];
     /* Kernels assert that there are as many queues as experts or multiprocessors
      * (docs/decisions/0046). */
-    const int32_t queues = 256;
+    const int32_t queues = shmemi_archive_memory.by_channel ? 0 : 256;
     memcpy(state + SHMEMI_ARCHIVE_IBGDA_QUEUES, &queues, sizeof queues);
     if (shmemi_archive_put(at, state, sizeof state) == 0)
         return 0;

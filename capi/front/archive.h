@@ -1,7 +1,7 @@
 /*
  * archive.h: serves device code of NVIDIA's device archive. Programs that were built with the
  * archive bring that code and a variable for its state; this library fills the variable in, and
- * what it points to, if all PEs reach each other by loads and stores.
+ * what it points to. PEs that loads and stores do not reach are reached by NVSHMEM's proxy channel.
  */
 #ifndef SHMEMI_ARCHIVE_H
 #define SHMEMI_ARCHIVE_H

@@ -19,6 +19,7 @@ bool shmemi_archive_wanted(void)
 void shmemi_archive_keep(bool wanted)
 {
     shmemi_archive_memory.wanted = wanted;
+    shmemi_state.archive = wanted;
 }
 
 /* Copies n bytes to the memory for kernels, or to a program's variable. Returns 0 (SHMEMI_DONE), or
@@ -83,7 +84,8 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         addresses[f] = shmemi_archive_address() + p->teams[f] + (size_t)handle * p->team;
         if (team != NULL)
-            shmemi_archive_fill_team(team, f, p, t, (int)handle, addresses[f]);
+            shmemi_archive_fill_team(team, f, p, t, (int)handle, addresses[f],
+                                     shmemi_archive_memory.direct);
         if (team == NULL || shmemi_archive_put(addresses[f], team, p->team) != 0)
             shmemi_abort(call, NULL, "team %d: %s", (int)handle,
                          team == NULL ? "no memory" : shmemi_state.core->error());
@@ -104,5 +106,7 @@ void shmemi_archive_hide(const struct shmemi_team *t, const char *call)
 /* At finalize: forgets the memory, which ends with the heap. */
 void shmemi_archive_end(void)
 {
+    free(shmemi_archive_memory.direct);
     shmemi_archive_memory = (struct shmemi_archive_memory){0};
+    shmemi_state.archive = 0;
 }

@@ -1,7 +1,7 @@
 /*
- * archive_state.c: the contents of the structures that device code of NVIDIA's archive reads, for a
- * job whose PEs all reach each other by loads and stores. What each member means to that code was
- * read in the headers of NVIDIA's wheels and in what NVIDIA's library writes there.
+ * archive_state.c: the contents of the structures that device code of NVIDIA's archive reads. What
+ * each member means to that code was read in the headers of NVIDIA's wheels and in what NVIDIA's
+ * library writes there.
  */
 #include "archive_state.h"
 
@@ -88,15 +88,19 @@ static int32_t distribution(void)
     return node_by_node ? 1 : round_robin ? 0 : 2;
 }
 
-/* Fills in the state of a release. block: the address of the memory for kernels. */
+/* Fills in the state of a release. block: the address of the memory for kernels. channel: see
+ * archive_state.h. */
 void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_archive_release *r,
-                         const struct shmemi_archive_places *p, uint64_t block)
+                         const struct shmemi_archive_places *p, uint64_t block,
+                         const struct shmemi_channel *channel)
 {
     const struct shmemi_state *s = &shmemi_state;
     const struct shmemi_device_image *image = shmemi_units_image();
     const uint64_t ends = s->core->kernel_exit(), words = block + p->words;
     const uint64_t none =
         UINT64_MAX; /* what NVIDIA's library leaves in sizes that it does not set */
+    const bool by_channel = channel != NULL;
+    const struct shmemi_channel c = by_channel ? *channel : (struct shmemi_channel){0};
     *out = (struct shmemi_archive_state){
         .version = VERSION(1, r->state),
         .mype = s->my_pe,
@@ -104,8 +108,11 @@ void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_a
         .node_mype = (int32_t)s->node_rank,
         .node_npes = (int32_t)s->node_pes,
         .pe_dist = distribution(),
-        .proxy = 1,            /* of three levels the one that only ends jobs */
-        .job_connectivity = 1, /* loads, stores and atomics reach all PEs */
+        /* 2: the proxy serves the channel; 1: it only ends jobs. */
+        .proxy = by_channel ? 2 : 1,
+        /* 8: PEs are reached by the channel, which orders what other PEs write here before the
+         * signals that follow it; 1: loads, stores and atomics reach all PEs. */
+        .job_connectivity = by_channel ? 8 : 1,
         .proxy_ops_are_ordered = true,
         .atomics_complete_on_quiet = false,
         .atomics_sync = 0,
@@ -141,22 +148,21 @@ void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_a
                 .reduce_nvls_threshold = 2048,
                 .fcollect_ll_supported = r->minor >= 8,
             },
-        /* No operation goes through a ring of NVIDIA's proxy. */
-        .proxy_channels_buf = 0,
-        .proxy_channel_g_buf = 0,
-        .proxy_channel_g_coalescing_buf = 0,
-        .proxy_channel_g_buf_head_ptr = 0,
-        .proxy_channel_g_buf_size = none,
-        .proxy_channel_g_buf_log_size = none,
-        .proxy_channels_issue = 0,
-        .proxy_channels_complete = 0,
-        .proxy_channels_complete_local_ptr = 0,
-        .proxy_channels_quiet_issue = 0,
-        .proxy_channels_quiet_ack = 0,
-        .proxy_channels_cst_issue = 0,
-        .proxy_channels_cst_ack = 0,
-        .proxy_channel_buf_size = none,
-        .proxy_channel_buf_logsize = UINT32_MAX,
+        .proxy_channels_buf = c.requests,
+        .proxy_channel_g_buf = c.elements,
+        .proxy_channel_g_coalescing_buf = c.coalesced,
+        .proxy_channel_g_buf_head_ptr = c.head,
+        .proxy_channel_g_buf_size = by_channel ? (uint64_t)1 << SHMEMI_CHANNEL_ELEMENTS_LOG2 : none,
+        .proxy_channel_g_buf_log_size = by_channel ? SHMEMI_CHANNEL_ELEMENTS_LOG2 : none,
+        .proxy_channels_issue = c.issue,
+        .proxy_channels_complete = c.complete,
+        .proxy_channels_complete_local_ptr = c.complete_seen,
+        .proxy_channels_quiet_issue = c.quiet_issue,
+        .proxy_channels_quiet_ack = c.quiet_ack,
+        .proxy_channels_cst_issue = c.cst_issue,
+        .proxy_channels_cst_ack = c.cst_ack,
+        .proxy_channel_buf_size = by_channel ? (uint64_t)1 << SHMEMI_CHANNEL_LOG2 : none,
+        .proxy_channel_buf_logsize = by_channel ? SHMEMI_CHANNEL_LOG2 : UINT32_MAX,
         .global_exit_request_state = ends,
         .global_exit_code = ends + sizeof(int32_t),
         .ibgda_is_initialized = false,
@@ -207,6 +213,16 @@ static void fill_steps(struct shmemi_archive_recexch *r, struct lists *l, uint64
     }
 }
 
+/* Reports whether kernels of this PE load and store the heaps of all members of a team: direct is 0
+ * for none of them. */
+static bool reaches(const struct shmemi_team *t, const uint64_t *direct)
+{
+    for (int i = 0; i < t->n; i++)
+        if (direct[t->pes[i]] == 0)
+            return false;
+    return true;
+}
+
 /* Reports whether all members of a team are on this PE's node. */
 static bool on_node(const struct shmemi_team *t)
 {
@@ -217,7 +233,7 @@ static bool on_node(const struct shmemi_team *t)
  */
 void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
                               const struct shmemi_archive_places *p, const struct shmemi_team *t,
-                              int handle, uint64_t at)
+                              int handle, uint64_t at, const uint64_t *direct)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_archive_team *team = out;
@@ -249,7 +265,7 @@ void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
         .bcast_sync_offset = 0,
         .fcollect_count = 0,
         .fcollect_ll_flag = UINT32_MAX,
-        .are_gpus_p2p_connected = true,
+        .are_gpus_p2p_connected = reaches(t, direct),
         .is_team_node = on_node(t) && !across_nodes,
         .team_node = world ? SHMEMX_TEAM_NODE : -1,
         .is_team_same_mype_node = handle == SHMEMX_TEAM_SAME_MYPE_NODE,

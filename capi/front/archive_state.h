@@ -8,6 +8,7 @@
 #include "team.h"
 
 #include "zz_archive.h"
+#include "zz_channel.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -54,15 +55,19 @@ void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams
 /* Returns how many longs of psync a team has in a job of n PEs. */
 size_t shmemi_archive_psync(enum shmemi_archive_family family, int n);
 
-/* Fills in the state of a release. block: the address of the memory. */
+/* Fills in the state of a release. block: the address of the memory. channel: the parts of the
+ * proxy channel, by which kernels of some PE reach another; NULL: loads and stores reach all PEs
+ * from each. */
 void shmemi_archive_fill(struct shmemi_archive_state *s, const struct shmemi_archive_release *r,
-                         const struct shmemi_archive_places *p, uint64_t block);
+                         const struct shmemi_archive_places *p, uint64_t block,
+                         const struct shmemi_channel *channel);
 
-/* Fills in a team, and the lists behind it. at: the address where all of it will lie. The result
- * has p->team bytes. */
+/* Fills in a team, and the lists behind it. at: the address where all of it will lie. direct: for
+ * each PE the address at which kernels of this PE load and store its heap, or 0. The result has
+ * p->team bytes. */
 void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
                               const struct shmemi_archive_places *p, const struct shmemi_team *t,
-                              int handle, uint64_t at);
+                              int handle, uint64_t at, const uint64_t *direct);
 
 #pragma GCC visibility pop
 

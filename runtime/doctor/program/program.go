@@ -5,8 +5,7 @@
 // Programs differ in how much of NVIDIA's library is built into them. A program that only calls the
 // host library runs with any library that has its names. A program whose kernels call NVSHMEM
 // contains NVIDIA's device archive or its bitcode, which reads structures that the host library
-// fills. This library fills the structures of some releases (served), in jobs in which loads and
-// stores reach all PEs.
+// fills. This library fills the structures of some releases (served).
 package program
 
 import (
@@ -41,8 +40,8 @@ type Machine struct {
 // served are the releases of NVSHMEM whose device code this library serves.
 var served = []string{"3.3", "3.4", "3.5", "3.6", "3.7", "3.8"}
 
-// where completes a finding: the jobs in which this library serves that code.
-const where = "it runs on GPUs of one host that reach each other; PEs on other hosts are refused, and tiles find no multicast"
+// where completes a finding: the jobs in which this library serves that code, and what it lacks.
+const where = "it runs if every PE has a GPU, on any network, but for kernels that use InfiniBand's queues themselves; tiles find no multicast"
 
 // isServed reports whether this library serves the device code of a version of NVSHMEM.
 func isServed(version string) bool {

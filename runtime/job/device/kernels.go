@@ -32,8 +32,12 @@ type Kernels struct {
 	exit   *[2]uint32    // in which device code of NVIDIA's archive requests the end of the job: exitRequested, and the status
 	exitAt gpu.Address   // the address of exit for kernels
 	rings  []*queue.Ring
-	over   chan struct{} // closed to end watch
-	gone   chan struct{} // closed when watch has ended
+	// channel is the proxy channel for device code of NVIDIA's archive; nil: there is none, and
+	// channelErr says why, or the job serves no such code.
+	channel    *kernelChannel
+	channelErr error
+	over       chan struct{} // closed to end watch
+	gone       chan struct{} // closed when watch has ended
 
 	stopper *Stopper // the job's
 	teams   *TeamTable
@@ -63,10 +67,11 @@ type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 // heap returns the address at which kernels of this PE reach its user heap.
 func (p *Producers) heap() gpu.Address { return p.GPU.Address(p.Nodes.Rank(p.Me)) }
 
-// newKernels makes the memory of kernels and their rings. The CPU writes the parts up to `copied`
+// newKernels makes the memory of kernels and their rings, and with archive the proxy channel for
+// device code of NVIDIA's archive. The CPU writes the parts up to `copied`
 // in the shared block, and then copies them to the start of the block of GPU memory, where kernels
 // read them.
-func (p *Producers) newKernels() (_ *Kernels, err error) {
+func (p *Producers) newKernels(archive bool) (_ *Kernels, err error) {
 	count, size := p.ringsOfKernels(), p.Settings.RingSize
 	dev, heap := p.GPU.Device(), p.heap()
 	var shared, near kernelPlan
@@ -161,6 +166,11 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	if count > 0 {
 		k.State.Queues = inNear(queues)
 	}
+	if archive && len(p.engines()) > 0 {
+		if k.channel, k.channelErr = newKernelChannel(dev, size, internal); k.channel != nil {
+			k.rings = append(k.rings, k.channel.ring)
+		}
+	}
 	if err := dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
@@ -220,6 +230,7 @@ func (k *Kernels) Close(fatal func(error)) error {
 func (k *Kernels) close() error {
 	var errs []error
 	k.stopper.finish()
+	errs = append(errs, k.channel.close())
 	if k.near != nil {
 		errs = append(errs, k.near.Close())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"libshmem"
 	"libshmem/queue"
+	"libshmem/queue/channel"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
@@ -136,11 +137,21 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 
 // Quiet completes the operations in rings for a quiet of the host. It does not wait: the caller
 // repeats it, with the same ticket, while it returns Pending (network.Rings).
-func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
+//
+// Requests of a proxy channel that kernels have stored come into a ring first.
+func (p *Producers) Quiet(ticket *uint64) call.Status {
+	if *ticket == 0 && p.kernels != nil && !p.kernels.channel.drained() {
+		return call.Pending
+	}
+	return p.served.Quiet(ticket)
+}
 
 // CloseRings waits until the pushed operations are complete, and closes the rings of GPU threads
 // and of host threads.
 func (p *Producers) CloseRings() error {
+	if p.kernels != nil {
+		p.kernels.channel.finish()
+	}
 	p.served.Finish()
 	p.DriverWatch.Serve(nil) // it reads the rings, whose memory is freed next
 	p.served.Close()
@@ -154,8 +165,9 @@ func (p *Producers) CloseRings() error {
 }
 
 // Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
-// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
-func (p *Producers) Kernels() (*Kernels, error) {
+// call makes the rings and lets the proxies serve them; it is not safe for concurrent use. archive:
+// kernels of NVIDIA's device archive may run, which need a proxy channel if this PE has a network.
+func (p *Producers) Kernels(archive bool) (*Kernels, error) {
 	switch {
 	case p.GPU == nil || p.kernels != nil:
 		return p.kernels, nil
@@ -163,13 +175,14 @@ func (p *Producers) Kernels() (*Kernels, error) {
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
 	p.openCounters()
-	k, err := p.newKernels()
+	k, err := p.newKernels(archive)
 	if err != nil {
 		return nil, err
 	}
 	p.kernels = k
 	k.Watch(p.Fatal, p.Boot.Over)
 	p.served = p.Network.Serve(k.Rings(), true)
+	k.channel.begin(p.Fatal)
 	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
 	return k, nil
 }
@@ -181,6 +194,20 @@ func (p *Producers) ExitWords() gpu.Address {
 		return 0
 	}
 	return p.kernels.exitAt
+}
+
+// Channel returns the parts of the proxy channel for device code of NVIDIA's archive, by their
+// addresses for kernels, or why there is none.
+func (p *Producers) Channel() (channel.Addresses, error) {
+	switch {
+	case p.kernels == nil:
+		return channel.Addresses{}, errors.New("open a proxy channel: this PE runs no kernels")
+	case p.kernels.channel == nil && p.kernels.channelErr == nil:
+		return channel.Addresses{}, errors.New("open a proxy channel: the PE has no network, or has made its rings without a channel")
+	case p.kernels.channel == nil:
+		return channel.Addresses{}, p.kernels.channelErr
+	}
+	return p.kernels.channel.addresses, nil
 }
 
 // ringsOfKernels returns how many rings kernels need: at least one for each engine, or none if

@@ -35,7 +35,7 @@ func TestAlone(t *testing.T) {
 		t.Error("without a GPU kernels know of teams")
 	}
 	var k *Kernels
-	if k, err = p.Kernels(); k != nil || err != nil {
+	if k, err = p.Kernels(true); k != nil || err != nil {
 		t.Errorf("kernels %v, error %v", k, err)
 	}
 	if err := p.OpenStreams(""); err == nil {
