@@ -167,7 +167,6 @@ static void allocate(const char *call)
     char error[768] = "";
     int64_t teams = shmemi_state.archive_teams;
     uint64_t *direct = calloc(shmemi_state.n_pes, sizeof *direct);
-    shmemi_archive_memory.direct = direct;
     int64_t reach = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
                                    : find_unreached(direct, error, sizeof error);
     reach = agree(reach, &teams, call);
@@ -180,6 +179,7 @@ static void allocate(const char *call)
     }
     if (reach < BY_CHANNEL) {
         refuse(reach, error);
+        free(direct);
         return;
     }
     shmemi_archive_memory.by_channel = reach == BY_CHANNEL;
@@ -191,12 +191,14 @@ static void allocate(const char *call)
                  "no %zu bytes of the heap are left for collectives of NVIDIA's device code (raise "
                  "SHMEM_SYMMETRIC_SIZE)",
                  shmemi_archive_memory.places.size);
+        free(direct);
         return;
     }
     if (shmemi_state.core->gpu_clear(shmemi_archive_memory.block,
                                      shmemi_archive_memory.places.size) != SHMEMI_DONE ||
         fill(direct) != 0)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
+    free(direct);
     shmemi_archive_memory.status = SHMEMI_ARCHIVE_READY;
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
     shmemi_team_ids_each(shmemi_archive_show, call);

@@ -85,7 +85,7 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
         addresses[f] = shmemi_archive_address() + p->teams[f] + (size_t)handle * p->team;
         if (team != NULL)
             shmemi_archive_fill_team(team, f, p, t, (int)handle, addresses[f],
-                                     shmemi_archive_memory.direct);
+                                     !shmemi_archive_memory.by_channel);
         if (team == NULL || shmemi_archive_put(addresses[f], team, p->team) != 0)
             shmemi_abort(call, NULL, "team %d: %s", (int)handle,
                          team == NULL ? "no memory" : shmemi_state.core->error());
@@ -106,7 +106,6 @@ void shmemi_archive_hide(const struct shmemi_team *t, const char *call)
 /* At finalize: forgets the memory, which ends with the heap. */
 void shmemi_archive_end(void)
 {
-    free(shmemi_archive_memory.direct);
     shmemi_archive_memory = (struct shmemi_archive_memory){0};
     shmemi_state.archive = 0;
 }

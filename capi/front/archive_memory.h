@@ -18,8 +18,6 @@ extern struct shmemi_archive_memory {
      * channel, as do all atomic operations, signals and barriers. The same on all PEs. */
     bool by_channel;
     struct shmemi_channel channel; /* the parts of this PE's, if by_channel */
-    uint64_t *direct; /* for each PE the address at which kernels of this PE load and store its
-                         heap, or 0; NULL before they are known */
     /* Not allocated yet, ready, or refused for a reason that is the same on all PEs (why). */
     enum { SHMEMI_ARCHIVE_NOT_YET, SHMEMI_ARCHIVE_READY, SHMEMI_ARCHIVE_REFUSED } status;
     char *block;                         /* the address of this PE's block; NULL: not allocated */

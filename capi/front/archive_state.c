@@ -107,13 +107,15 @@ void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_a
         .npes = (int32_t)s->n_pes,
         .node_mype = (int32_t)s->node_rank,
         .node_npes = (int32_t)s->node_pes,
-        .pe_dist = distribution(),
+        /* Node by node, broadcasts would use teams for the part of a team on each node (below). */
+        .pe_dist = by_channel ? 2 : distribution(),
         /* 2: the proxy serves the channel; 1: it only ends jobs. */
         .proxy = by_channel ? 2 : 1,
         /* 8: PEs are reached by the channel, which orders what other PEs write here before the
          * signals that follow it; 1: loads, stores and atomics reach all PEs. */
         .job_connectivity = by_channel ? 8 : 1,
-        .proxy_ops_are_ordered = true,
+        /* If true, a fence in a kernel submits nothing. A ring keeps only what a fence orders. */
+        .proxy_ops_are_ordered = !by_channel,
         .atomics_complete_on_quiet = false,
         .atomics_sync = 0,
         .heap_base = image->job.heap,
@@ -213,16 +215,6 @@ static void fill_steps(struct shmemi_archive_recexch *r, struct lists *l, uint64
     }
 }
 
-/* Reports whether kernels of this PE load and store the heaps of all members of a team: direct is 0
- * for none of them. */
-static bool reaches(const struct shmemi_team *t, const uint64_t *direct)
-{
-    for (int i = 0; i < t->n; i++)
-        if (direct[t->pes[i]] == 0)
-            return false;
-    return true;
-}
-
 /* Reports whether all members of a team are on this PE's node. */
 static bool on_node(const struct shmemi_team *t)
 {
@@ -230,10 +222,10 @@ static bool on_node(const struct shmemi_team *t)
 }
 
 /* Fills in a team, and the lists that follow it. at: the address at which kernels find all of it.
- */
+ * direct: see archive_state.h. */
 void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
                               const struct shmemi_archive_places *p, const struct shmemi_team *t,
-                              int handle, uint64_t at, const uint64_t *direct)
+                              int handle, uint64_t at, bool direct)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_archive_team *team = out;
@@ -265,7 +257,7 @@ void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
         .bcast_sync_offset = 0,
         .fcollect_count = 0,
         .fcollect_ll_flag = UINT32_MAX,
-        .are_gpus_p2p_connected = reaches(t, direct),
+        .are_gpus_p2p_connected = direct,
         .is_team_node = on_node(t) && !across_nodes,
         .team_node = world ? SHMEMX_TEAM_NODE : -1,
         .is_team_same_mype_node = handle == SHMEMX_TEAM_SAME_MYPE_NODE,

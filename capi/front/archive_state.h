@@ -62,12 +62,13 @@ void shmemi_archive_fill(struct shmemi_archive_state *s, const struct shmemi_arc
                          const struct shmemi_archive_places *p, uint64_t block,
                          const struct shmemi_channel *channel);
 
-/* Fills in a team, and the lists behind it. at: the address where all of it will lie. direct: for
- * each PE the address at which kernels of this PE load and store its heap, or 0. The result has
- * p->team bytes. */
+/* Fills in a team, and the lists behind it. at: the address where all of it will lie. direct: loads
+ * and stores reach all PEs of the job from each. If they do not, teams say so of all PEs: else
+ * fcollect would want, for each team, a team of its PEs on this node. The result has p->team
+ * bytes. */
 void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
                               const struct shmemi_archive_places *p, const struct shmemi_team *t,
-                              int handle, uint64_t at, const uint64_t *direct);
+                              int handle, uint64_t at, bool direct);
 
 #pragma GCC visibility pop
 

@@ -35,7 +35,8 @@ enum {
     AND,
     OR,
     XOR,
-    SIGNAL_SET = 9,
+    SIGNAL,
+    SIGNAL_SET,
     SIGNAL_ADD,
     FETCH = 12,
     FETCH_INC,
@@ -144,6 +145,13 @@ static void fence(void)
 {
     uint64_t e[] = {(uint64_t)FENCE << 16};
     submit(e, 1);
+}
+
+/* nvshmem_fence of a kernel, which submits nothing if operations are ordered anyway. */
+static void kernel_fence(void)
+{
+    if (!s->proxy_ops_are_ordered)
+        fence();
 }
 
 /* Waits until everything before it is complete: up to 3.6 for the acknowledgement of a position,
@@ -297,17 +305,28 @@ static void signals(int thread)
         for (int i = 0; i < words; i++)
             out->source[i] = value_of(me, thread, round + i);
         put_signal(out->data, out->source, words * 8, out->signals, round, SIGNAL_SET, pe);
-        put_signal(out->words, out->source, 8, out->signals + 1, 2, SIGNAL_ADD, pe);
+        put_signal(out->words + 8, out->source, 8, out->signals + 3, 2, SIGNAL_ADD, pe);
+        /* As a reduction of the archive does: bytes, a fence, and a flag that is set. */
+        move(PUT, out->words, out->source, 8, pe);
+        move(PUT, out->data + WORDS / 2, out->source, words * 4, pe);
+        kernel_fence();
+        amo(SIGNAL, out->signals + 1, 2 * round, 0, 8, pe, 0);
         while (get((uintptr_t)in->signals) < (uint64_t)round)
             sched_yield();
         while (get((uintptr_t)(in->signals + 1)) < 2 * (uint64_t)round)
             sched_yield();
+        while (get((uintptr_t)(in->signals + 3)) < 2 * (uint64_t)round)
+            sched_yield();
+        CHECK(in->words[8] == value_of(from, thread, round));
         for (int i = 0; i < words; i++)
             if (in->data[i] != value_of(from, thread, round + i)) {
                 CHECK(!"bytes before the signal");
                 break;
             }
         CHECK(in->words[0] == value_of(from, thread, round));
+        CHECK(in->data[WORDS / 2 + words / 2 - 1] ==
+                  value_of(from, thread, round + words / 2 - 1) ||
+              words < 2);
         /* The PE before may write again when this word says so, which its next round waits for. */
         amo(SET, in->signals + 2, round, 0, 8, from, 0);
         quiet();
@@ -351,16 +370,14 @@ static void check_state(void)
         CHECK((direct[i] == 0) == (nvshmem_ptr(parts, i) == NULL));
     }
     CHECK(unreached > 0 && s->proxy == 2 && s->job_connectivity == 8);
+    CHECK(s->atomics_complete_on_quiet == 0);
     CHECK(s->proxy_channel_buf_size == RING && s->proxy_channel_buf_logsize == 22);
     CHECK(s->proxy_channel_g_buf_size == 1ull << s->proxy_channel_g_buf_log_size);
     const struct shmemi_archive_team *world =
         (const void *)(uintptr_t)((const uint64_t *)(uintptr_t)s->team_pool)[0];
     const struct shmemi_archive_team *node =
         (const void *)(uintptr_t)((const uint64_t *)(uintptr_t)s->team_pool)[2];
-    int on_node = 1;
-    for (int i = 0; i < node->size; i++)
-        on_node &= direct[((const int32_t *)(uintptr_t)node->pe_mapping)[i]] != 0;
-    CHECK(!world->are_gpus_p2p_connected && node->are_gpus_p2p_connected == on_node);
+    CHECK(!world->are_gpus_p2p_connected && !node->are_gpus_p2p_connected && s->pe_dist == 2);
 }
 
 int main(int argc, char **argv)
