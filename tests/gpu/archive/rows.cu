@@ -615,7 +615,7 @@ static void launch()
 }
 
 /* Prints us for a round of ping, and for a burst of 64, between PEs 0 and N - 1. */
-static void times()
+static void measure()
 {
     enum { ROUNDS = 200, BURST = 64, TRIES = 5 };
     cudaEvent_t begun, ended;
@@ -711,7 +711,7 @@ int main(int argc, char **argv)
     }
     if (argc > 4 && strcmp(argv[4], "times") == 0) {
         nvshmem_barrier_all();
-        times();
+        measure();
         nvshmem_finalize();
         return 0;
     }
