@@ -52,6 +52,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c", "capi/front/processor.c", "capi/front/sleep.c"}},
 	"group":   {c: []string{"capi/rma/plugin.c", "capi/rma/queue.c"}},
 	"archive": {c: []string{"capi/front/archive_state.c"}},
+	"channel": {c: []string{"capi/front/archive_state.c"}},
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/processor.c", "capi/front/statics.c"}},
 }
 

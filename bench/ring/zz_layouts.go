@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xea98f89b8797ce50
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x543b176723af1069
 import "C"

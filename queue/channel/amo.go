@@ -69,7 +69,7 @@ func (c *Channel) pushAMO(r *request) (bool, error) {
 	case r.size == 8 && (int64(op.Value) > math.MaxInt32 || int64(op.Value) < math.MinInt32):
 		op.Code = queue.CodeAMOWide
 	}
-	c.ring.Push(&op)
+	c.push(&op)
 	return true, nil
 }
 

@@ -10,10 +10,13 @@ import (
 
 // Limits of one channel.
 const (
-	// mostSlots is the slots that one request takes in the ring at most.
-	mostSlots = queue.MaxSlots
+	// mostSlots is the slots that one request takes in the ring at most, with a fence before it.
+	mostSlots = queue.MaxSlots + 1
 	// batch is the number of requests that a Poll takes before it handles replies and quiets.
 	batch = 64
+	// holdPolls is how often Poll leaves a put, the last request that is stored, because the signal
+	// that goes with it may follow. A kernel stores the rest of a put with signal some 2 us later.
+	holdPolls = 8
 )
 
 // Channel is the proxy's side of one channel. One goroutine calls Poll; any goroutine may call
@@ -25,6 +28,9 @@ type Channel struct {
 
 	taken    atomic.Uint64 // position of the next request
 	complete uint64        // as published
+	held     int           // how often Poll has left the next request, a put
+	dirty    bool          // operations were pushed since the last fence
+	owed     bool          // a fence of the kernels was not pushed; the next operation needs one before it
 	waiting  []fetch       // operations whose result a kernel waits for
 	free     []uint16      // replies of the ring that no operation has
 	quiet    quiet         // for quiet_issue
@@ -72,8 +78,8 @@ func (c *Channel) Idle() bool {
 }
 
 // Poll pushes requests into the ring, hands results to kernels and acknowledges quiets. It reports
-// whether it did anything. An error is that of a request that is not served; the channel cannot
-// pass it.
+// whether it did anything, or has left a request that a later Poll will take. An error is that of a
+// request that is not served; the channel cannot pass it.
 func (c *Channel) Poll() (worked bool, err error) {
 	worked = c.giveResults()
 	for range batch {
@@ -90,10 +96,11 @@ func (c *Channel) Poll() (worked bool, err error) {
 		worked = true
 	}
 	c.publish()
-	return worked, nil
+	return worked || c.held > 0, nil
 }
 
-// take pushes the next request. It returns false if none is there, or the ring has no room for it.
+// take pushes the next request, and what belongs to it. It returns false if none is there, or the
+// ring has no room for it.
 func (c *Channel) take() (bool, error) {
 	at := c.taken.Load()
 	var r request
@@ -101,9 +108,21 @@ func (c *Channel) take() (bool, error) {
 	if n == 0 || err != nil || c.ring.Room() < mostSlots {
 		return false, err
 	}
+	var more uint64 // bytes of the fence and the signal that go with a put
+	if r.op == opPut {
+		var stored bool
+		more, stored = c.signalOf(at+n, &r)
+		if !stored && c.held < holdPolls && atomic.LoadUint64(c.memory.word(quietIssueAt)) <= at {
+			c.held++
+			return false, nil
+		}
+	}
+	c.held = 0
 	switch r.op {
 	case opQuiet:
 		c.pairs = append(c.pairs, quiet{position: at, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true})
+	case opFence:
+		c.owed = c.owed || c.dirty
 	case opAMO:
 		if pushed, err := c.pushAMO(&r); !pushed {
 			return false, err
@@ -113,10 +132,45 @@ func (c *Channel) take() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		c.ring.Push(&op)
+		if more > 0 {
+			c.owed = c.owed || c.dirty
+		}
+		c.push(&op)
+		c.owed = more > 0
 	}
-	c.taken.Store(at + n)
+	c.taken.Store(at + n + more)
 	return true, nil
+}
+
+// push pushes an operation, and before it the fence that is owed.
+func (c *Channel) push(op *queue.Op) {
+	if c.owed {
+		c.ring.Push(&queue.Op{Code: queue.CodeFence})
+	}
+	c.ring.Push(op)
+	c.owed, c.dirty = false, true
+}
+
+// signalOf finds the signal of a put: up to 3.6 a put with signal is a put, a fence and an atomic
+// operation on a signal. If the two follow at a position, it makes the put a put with signal, and
+// returns their bytes: then the signal travels with the bytes. The fence between them also orders
+// what was pushed before, and what will be, so one is owed before each of both. stored is false if
+// what follows is not stored yet and may be a signal.
+func (c *Channel) signalOf(at uint64, put *request) (n uint64, stored bool) {
+	var fence, signal request
+	n, err := c.memory.read(at, &fence)
+	if n == 0 || err != nil || fence.op != opFence {
+		return 0, n != 0 || err != nil
+	}
+	m, err := c.memory.read(at+n, &signal)
+	if m == 0 || err != nil || signal.op != opAMO {
+		return 0, m != 0 || err != nil
+	}
+	if a, err := amoOf(&signal); err != nil || a.kind > queue.KindAdd || a.increments || signal.size != 8 || signal.pe != put.pe {
+		return 0, true
+	}
+	put.op, put.amo, put.value, put.signalAt = opPutSignal, signal.amo, signal.value, signal.offset
+	return n + m, true
 }
 
 // operation returns the operation of a request that has no result and is no atomic operation.
@@ -127,8 +181,6 @@ func (c *Channel) operation(r *request) (queue.Op, error) {
 		op.Code = queue.CodePut
 	case opGet, opG:
 		op.Code = queue.CodeGet
-	case opFence:
-		op = queue.Op{Code: queue.CodeFence}
 	case opPutSignal:
 		a, err := amoOf(r)
 		if err != nil {

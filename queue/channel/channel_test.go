@@ -49,17 +49,20 @@ func (g *rig) store(entries ...uint64) {
 	}
 }
 
-// poll polls until nothing is left to do, and fails the test on an error.
+// once polls once, and fails the test on an error.
+func (g *rig) once(t *testing.T) (worked bool) {
+	t.Helper()
+	worked, err := g.Poll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return worked
+}
+
+// poll polls until nothing is left to do.
 func (g *rig) poll(t *testing.T) {
 	t.Helper()
-	for {
-		worked, err := g.Poll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !worked {
-			return
-		}
+	for g.once(t) {
 	}
 }
 
@@ -121,8 +124,6 @@ func TestRequests(t *testing.T) {
 			"compare and swap", amo(107, 19, 1<<63, 0xfedc_ba98_7654_3210, 8),
 			queue.Op{Code: queue.CodeAMOWide, Kind: queue.KindCSwap, Width: 3, PE: pe, Dest: at, Value: 1 << 63, Value2: 0xfedc_ba98_7654_3210, Want: 1, Reply: queue.Replies - 1},
 		},
-		{"fence", []uint64{6 << 16}, queue.Op{Code: queue.CodeFence}},
-		{"fence of two pairs", []uint64{2<<32 | 106<<16, 1 << 32, 2 << 32}, queue.Op{Code: queue.CodeFence}},
 		{"quiet of a pair", []uint64{1<<32 | 108<<16, 1 << 32}, queue.Op{Code: queue.CodeQuiet}},
 	}
 	for _, c := range cases {
@@ -158,8 +159,70 @@ func ignore(o *queue.Op) {
 		if o.Code != queue.CodePutSignal {
 			o.Kind = 0
 		}
-	case queue.CodeFence, queue.CodeQuiet:
+	case queue.CodeQuiet:
 		*o = queue.Op{Code: o.Code}
+	}
+}
+
+// TestFences: a fence goes before the next operation if others went before it. A put, a fence and a
+// signal are one operation, with a fence before it for what went before and one after it for what
+// comes.
+func TestFences(t *testing.T) {
+	put := func(pe uint64) []uint64 { return []uint64{1 << 16, 0x1000, 64 << 16, pe << 16} }
+	amo := func(op, pe, size uint64) []uint64 { return []uint64{7 << 16, 3<<32 | pe<<16 | op<<8, size << 16, 0, 0} }
+	fence, pairs := []uint64{6 << 16}, []uint64{2<<32 | 106<<16, 1 << 32, 2 << 32}
+	for _, c := range []struct {
+		name     string
+		requests [][]uint64
+		want     string
+	}{
+		{"none before", [][]uint64{fence, put(1)}, "put"},
+		{"between", [][]uint64{put(1), fence, fence, put(2), pairs, put(1)}, "put fence put fence put"},
+		{"at the end", [][]uint64{put(1), fence}, "put"},
+		{"signal", [][]uint64{put(1), fence, amo(9, 1, 8), put(2), put(3)}, "put_signal fence put put"},
+		{"after others", [][]uint64{put(2), put(1), fence, amo(10, 1, 8), amo(4, 1, 8)}, "put fence put_signal fence amo"},
+		{"signals", [][]uint64{put(1), fence, amo(9, 1, 8), put(1), fence, amo(9, 1, 8)}, "put_signal fence put_signal"},
+		{"of another PE", [][]uint64{put(1), fence, amo(9, 2, 8)}, "put fence amo"},
+		{"no signal", [][]uint64{put(1), fence, amo(5, 1, 8), put(1), fence, amo(9, 1, 4)}, "put fence amo put fence amo"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, together := range []bool{true, false} {
+				g := newRig(queue.MinSlots, requestBytes-48)
+				for _, r := range c.requests {
+					if g.store(r...); !together { // the rest comes at once, while the put is held
+						g.once(t)
+					}
+				}
+				g.poll(t)
+				var is []string
+				for _, op := range g.ops() {
+					is = append(is, op.Code.String())
+				}
+				if got := strings.Join(is, " "); got != c.want || !g.Taken() {
+					t.Errorf("stored together %v: %s, not %s", together, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestHeld: a put is not held for a signal for ever, nor while a kernel waits for it.
+func TestHeld(t *testing.T) {
+	g := newRig(queue.MinSlots, 0)
+	put := []uint64{1 << 16, 0x1000, 64 << 16, 1 << 16}
+	g.store(put...)
+	for i := range holdPolls {
+		if !g.once(t) || g.Taken() {
+			t.Fatalf("a put is in the ring, or the goroutine may sleep, after %d polls", i+1)
+		}
+	}
+	if g.once(t); !g.Taken() {
+		t.Error("a put is held for ever")
+	}
+	g.store(put...)
+	atomic.StoreUint64(g.memory.word(quietIssueAt), g.issue)
+	if g.once(t); !g.Taken() {
+		t.Error("a put is held while a kernel waits for it")
 	}
 }
 
@@ -266,10 +329,10 @@ func TestQuiets(t *testing.T) {
 func TestFullRing(t *testing.T) {
 	g := newRig(queue.MinSlots, 0)
 	for range queue.MinSlots {
-		g.store(6 << 16)
+		g.store(2<<16, 5<<32|1<<16, 4<<16)
 	}
 	g.poll(t)
-	taken := g.word(completeAt) / entrySize
+	taken := g.word(completeAt) / entrySize / 3
 	if taken >= queue.MinSlots || taken < queue.MinSlots-2*mostSlots || g.Taken() {
 		t.Fatalf("%d of %d requests taken", taken, queue.MinSlots)
 	}

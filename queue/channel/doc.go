@@ -26,7 +26,8 @@
 //
 // # Order
 //
-// Requests enter the ring in the order of their positions, so a fence in the channel is a fence in
-// the ring. The position of a quiet (quiet_issue) is acknowledged when a quiet that was pushed
+// Requests enter the ring in the order of their positions. A fence in the channel is a fence in the
+// ring, pushed before the next operation. A put, a fence and an operation on a signal in a row, a put
+// with signal up to 3.6, are one operation. The position of a quiet (quiet_issue) is acknowledged when a quiet that was pushed
 // after all requests below it is complete: then the bytes of gets can be read by kernels, too.
 package channel

@@ -66,6 +66,13 @@ var nvshmemDefects = []defect{
 		by:   unit("./queue/channel", "^TestQuiets$"), says: `Code:quiet`,
 	},
 	{
+		id: "nvshmem/channel-signal-without-its-fence", file: "queue/channel/channel.go",
+		was:  "		c.owed = more > 0\n",
+		is:   "",
+		user: "a flag that a kernel of NVSHMEM 3.4 sets after a put with signal is there before the bytes",
+		by:   unit("./queue/channel", "^TestFences$"), says: `put_signal put put, not put_signal fence put put`,
+	},
+	{
 		id: "nvshmem/channel-before-the-quiet-of-the-host", file: "runtime/job/device/producers.go",
 		was:  "	if *ticket == 0 && p.kernels != nil && !p.kernels.channel.drained() {\n		return call.Pending\n	}\n",
 		is:   "",

@@ -82,7 +82,7 @@ func TestExamine(t *testing.T) {
 		},
 		{
 			"the archive of 3.4", w.link(t, "old", archive(0x60, "3, 4, 5")), here,
-			[]string{"ok  old: has NVIDIA's device archive in it, NVSHMEM 3.4.5: it runs on GPUs of one host", "ok  old: needs 1 names", "no  old: finds"},
+			[]string{"ok  old: has NVIDIA's device archive in it, NVSHMEM 3.4.5: it runs if every PE has a GPU, on any network", "ok  old: needs 1 names", "no  old: finds"},
 		},
 		{
 			"the archive of 3.7", w.link(t, "young", archive(0x40, "3, 7, 2")), here,
@@ -221,7 +221,7 @@ func TestCode(t *testing.T) {
 		file string
 		want []string
 	}{
-		{write("their.cubin", theirs), []string{"ok  their.cubin: has kernels with NVIDIA's device code, whose structure has 816 bytes, as of NVSHMEM 3.7: it runs on GPUs of one host"}},
+		{write("their.cubin", theirs), []string{"ok  their.cubin: has kernels with NVIDIA's device code, whose structure has 816 bytes, as of NVSHMEM 3.7: it runs if every PE has a GPU, on any network"}},
 		{write("next.cubin", cubin(t, dir, "nvshmemi_device_state_d", 900)), []string{"no  next.cubin: has kernels with NVIDIA's device code, whose structure has 900 bytes, of a version that is not known here"}},
 		{
 			write("between.cubin", cubinOf(t, dir, "char nvshmemi_device_state_d[776]; int before = 1, nvshmemi_device_lib_version_d[3] = {3, 2, 5};")),

@@ -12,13 +12,13 @@ import (
 )
 
 // newTestChannel makes a channel on a fake GPU, and returns its first requests, too.
-func newTestChannel(t *testing.T) (*kernelChannel, *[4]uint64) {
+func newTestChannel(t *testing.T) (*kernelChannel, *[6]uint64) {
 	t.Helper()
 	k, err := newKernelChannel(gputest.New(t, "GPU 0", gpu.Facts{MapHost: true}), queue.MinSlots, 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k, (*[4]uint64)(k.memory[0].Host)
+	return k, (*[6]uint64)(k.memory[0].Host)
 }
 
 // TestQuietOfChannel: a quiet of the host begins when the requests that kernels have stored are in a
@@ -26,7 +26,9 @@ func newTestChannel(t *testing.T) (*kernelChannel, *[4]uint64) {
 func TestQuietOfChannel(t *testing.T) {
 	k, requests := newTestChannel(t)
 	p := &Producers{kernels: &Kernels{channel: k}}
-	atomic.StoreUint64(&requests[0], 1|6<<16) // a fence
+	for i, e := range []uint64{1 | 2<<16, 1 | 5<<32 | 1<<16, 1 | 4<<16} { // a p
+		atomic.StoreUint64(&requests[i], e)
+	}
 	var ticket uint64
 	if st := p.Quiet(&ticket); st != call.Pending {
 		t.Errorf("a quiet began before the request was in the ring: %v", st)
@@ -37,10 +39,12 @@ func TestQuietOfChannel(t *testing.T) {
 			t.Fatal("the quiet never begins")
 		}
 	}
-	atomic.StoreUint64(&requests[1], 1|6<<16)
+	for i, e := range []uint64{1 | 2<<16, 1 | 5<<32 | 1<<16, 1 | 4<<16} {
+		atomic.StoreUint64(&requests[3+i], e)
+	}
 	k.finish()
 	var op [4]queue.Op
-	if n := k.ring.Read(op[:]); n != 2 || op[1].Code != queue.CodeFence {
+	if n := k.ring.Read(op[:]); n != 2 || op[1].Code != queue.CodeP {
 		t.Errorf("%d operations in the ring: %+v", n, op[:n])
 	}
 	if err := k.close(); err != nil {

@@ -4,6 +4,8 @@
     torchrun --nproc-per-node N symm.py --load=.../libnvshmem_host.so.3
 
 --second: another user of the library in the process, which begins after torch and ends before it.
+--hosts: each rank is a host of its own, so that device code reaches the others by the proxy
+channel. torch itself then refuses buffers of other ranks.
 torch refuses a world of one rank. With fewer GPUs than ranks, ranks share them, and the process
 group is gloo's, because NCCL has no two ranks on a GPU.
 """
@@ -14,6 +16,9 @@ import sys
 
 os.environ.setdefault("TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES", "1")
 
+hosts = "--hosts" in sys.argv
+if hosts:
+    os.environ["SHMEM_HOST_ID"] = "host-" + os.environ["RANK"]
 for arg in sys.argv[1:]:
     if arg.startswith("--load="):
         ctypes.CDLL(arg[len("--load=") :], ctypes.RTLD_GLOBAL)
@@ -73,9 +78,10 @@ def step(name, f):
 def peers():
     t, h = tensor(1024, torch.float32, rank)
     sync()
-    got = [h.get_buffer(pe, (1024,), torch.float32).unique().tolist() for pe in range(n)]
+    near = [rank] if hosts else range(n)
+    got = [h.get_buffer(pe, (1024,), torch.float32).unique().tolist() for pe in near]
     sync()
-    return (got, h.rank, h.world_size), ([[float(pe)] for pe in range(n)], rank, n)
+    return (got, h.rank, h.world_size), ([[float(pe)] for pe in near], rank, n)
 
 
 def put():
