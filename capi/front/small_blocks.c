@@ -3,8 +3,8 @@
  * small blocks.
  *
  * Between nodes a size costs a message, and a block that is sent with its size costs no other one.
- * Between two hosts over tcp, a collect of 512 bytes took 16.6 us in two exchanges, of the sizes
- * and then of the blocks, and takes 8.8 in one (2 PEs, 2 processors).
+ * Between two hosts over tcp, a collect of 8 bytes took 14.8 us in two exchanges, of the sizes and
+ * then of the blocks, and takes 6.7 in one (2 PEs, 2 processors).
  *
  * Nobody knows where a block belongs in dest before all sizes have come. So the blocks go to memory
  * of the team, and each member copies them to its dest. On a node each member writes its block
