@@ -46,7 +46,7 @@ enum {
     SHMEMI_COLLECTIVES_WIDE = 128, /* broadcasts from each node to eight others */
     SHMEMI_COLLECTIVES_PACKED = 256, /* blocks of a node together */
     SHMEMI_COLLECTIVES_APART = 512, /* each block by itself */
-    SHMEMI_COLLECTIVES_STEPS = 1024, /* blocks of all-to-alls in log2 n steps */
+    SHMEMI_COLLECTIVES_STEPS = 1024, /* all-to-alls and reducescatters in log2 n steps */
 };
 
 /* No macro has taken a name. */

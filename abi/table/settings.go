@@ -52,7 +52,7 @@ var settings = Unit{
 			{Name: "WIDE", Doc: "broadcasts from each node to eight others"},
 			{Name: "PACKED", Doc: "blocks of a node together"},
 			{Name: "APART", Doc: "each block by itself"},
-			{Name: "STEPS", Doc: "blocks of all-to-alls in log2 n steps"},
+			{Name: "STEPS", Doc: "all-to-alls and reducescatters in log2 n steps"},
 		}},
 	},
 }

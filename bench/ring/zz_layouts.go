@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x543b176723af1069
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x966fd75fce9d9962
 import "C"

@@ -84,6 +84,9 @@ SHMEMI_INLINE void copy_to_node(const struct reduction *r, size_t at, const char
 void shmemi_column_pairs(const struct reduction *r);
 /* Reduces the same elements in halves: in each step two nodes exchange one half of them. */
 void shmemi_column_halves(const struct reduction *r);
+/* Reduces the blocks of a reducescatter in halves, r->block elements of each in a round
+ * (column_scatter.c). */
+void shmemi_column_scatter(const struct reduction *r);
 
 #pragma GCC visibility pop
 

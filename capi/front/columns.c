@@ -387,7 +387,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
 
 /* Performs a reducescatter for a team on several nodes: each member owns, and gets, one block of
  * the result. The owner combines the contributions to it, and the others only learn that it has
- * used theirs. */
+ * used theirs; or nodes combine in pairs (column_scatter.c). */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
@@ -402,8 +402,16 @@ void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *sourc
                           .round = t->rounds_begun,
                           .reducer = reducer,
                           .call = call};
+    size_t limit = shmemi_scatter_limit(t) / reducer->size;
+    bool halves =
+        nelems > 0 && shmemi_model_scatters_in_halves(t, nelems * reducer->size, reducer->size);
+    if (halves)
+        r.block = nelems < limit ? nelems : limit;
     shmemi_sync_node(t, call);
     t->rounds_begun += rounds_of(&r);
-    reduce_by_owners(&r);
+    if (halves)
+        shmemi_column_scatter(&r);
+    else
+        reduce_by_owners(&r);
     shmemi_sync_node(t, call);
 }

@@ -116,6 +116,35 @@ static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
     return rounds * time;
 }
 
+/* Returns the modelled time of a reducescatter in halves: a node sends half of all blocks first.
+ * Data that does not fit a message of the engine takes as long again, as in all-to-alls. */
+static double scatter_in_halves(const struct shmemi_team *t, double bytes, double rounds)
+{
+    double all = t->n_nodes * bytes / rounds, half = all;
+    double time = time_to_fold(t, all) + 2 * all / COMBINED_PER_NS;
+    for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2) {
+        half /= 2;
+        time += message_count(half) * latency() + time_to_send(1, half);
+    }
+    return rounds * time;
+}
+
+/* Compares with a message to each node, for the contribution to its block, and one back. */
+bool shmemi_model_scatters_in_halves(const struct shmemi_team *t, size_t bytes, size_t size)
+{
+    const size_t limit = shmemi_scatter_limit(t) / size * size, part = shmemi_part_bytes(t);
+    if (limit == 0 || t->n_nodes < 3)
+        return false;
+    if (is_selected(SHMEMI_COLLECTIVES_STEPS) || part < SHMEMI_LEAST_PART)
+        return true;
+    if (is_selected(SHMEMI_COLLECTIVES_OWNERS | SHMEMI_COLLECTIVES_STRAIGHT))
+        return false;
+    double rounds = bytes > limit ? (double)((bytes + limit - 1) / limit) : 1;
+    return scatter_in_halves(t, (double)bytes, rounds) < time_in_rounds(t, (double)bytes, part) +
+                                                             time_direct(t->n_nodes, 0) +
+                                                             time_to_combine(t, (double)bytes);
+}
+
 /* Returns the algorithm of a reduction that the setting SHMEM_COLLECTIVES selects; SHMEMI_STRAIGHT
  * if it selects none of the others. */
 static enum shmemi_reduction selected_reduction(void)

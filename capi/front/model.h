@@ -77,6 +77,18 @@ SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 
+/* Returns how many bytes of each block a round of a reducescatter in halves has room for
+ * (column_scatter.c). It receives all blocks of a node beyond the largest power of two, and in the
+ * steps fewer than two for each node, with less than a cache line between two steps. */
+SHMEMI_INLINE size_t shmemi_scatter_limit(const struct shmemi_team *t)
+{
+    return (t->round_bytes - 2048) / 3 / t->n_nodes;
+}
+/* Reports whether a reducescatter of blocks of `bytes` bytes, with elements of `size` bytes, goes
+ * in halves: a round has room for an element of each, and it takes less modelled time than a
+ * message to each node, or a round has no part for each. */
+bool shmemi_model_scatters_in_halves(const struct shmemi_team *t, size_t bytes, size_t size);
+
 /* Reports whether a team reduces `bytes` bytes in dest (column_dest.c) and not in rounds: if it has
  * no memory for rounds, or so many rounds would take longer. */
 bool shmemi_model_in_dest(const struct shmemi_team *t, size_t bytes);

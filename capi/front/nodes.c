@@ -245,12 +245,12 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 /* ----------------------------------------------------------------- alltoall */
 
 /* Reports whether shmemi_nodes_alltoall can serve blocks of nbytes bytes, and is faster than a
- * message for each block: all nodes have equally many members, with consecutive ranks, and the
- * blocks for a node's members, which are contiguous in source, fit into a part of a round's memory.
- */
+ * message for each block: all nodes have equally many members, several, with consecutive ranks, and
+ * the blocks for a node's members, which are contiguous in source, fit into a part of a round's
+ * memory. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
-    return shmemi_has_parts(t) && t->consecutive && t->even &&
+    return shmemi_has_parts(t) && t->consecutive && t->even && t->columns > 1 &&
            nbytes <= shmemi_part_bytes(t) / t->columns &&
            shmemi_model_packs(t, nbytes * t->columns);
 }

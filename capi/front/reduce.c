@@ -216,8 +216,9 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
-    if (shmemi_has_parts(t) && t->even &&
-        !shmemi_overlap(dest, bytes, source, bytes * (size_t)t->n))
+    if ((shmemi_has_parts(t) ||
+         (shmemi_has_columns(t) && shmemi_model_scatters_in_halves(t, bytes, reducer->size))) &&
+        t->even && !shmemi_overlap(dest, bytes, source, bytes * (size_t)t->n))
         shmemi_columns_scatter(t, dest, source, nelems, reducer, call);
     else
         reducescatter(t, dest, source, nelems, reducer, call);

@@ -214,7 +214,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
-		Text: "The algorithms of collective calls between hosts; PE 0's value applies to all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to every other PE. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on), halves (the same pairs, where each host keeps one half of the elements), owners (of blocks) or dest (the same, with no memory but dest, where each host has two PEs or more). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart (each on its own). alltoall also: steps (each block over distances of 1, 2, 4 and so on).",
+		Text: "The algorithms of collective calls between hosts; PE 0's value applies to all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to every other PE. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on), halves (the same pairs, where each host keeps one half of the elements), owners (of blocks) or dest (the same, with no memory but dest, where each host has two PEs or more). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart (each on its own). alltoall and reducescatter: steps (between hosts at distances of 1, 2, 4 and so on).",
 		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
 	},
 	{

@@ -47,7 +47,7 @@ const (
 	CollectivesWide     Collectives = 128  // broadcasts from each node to eight others
 	CollectivesPacked   Collectives = 256  // blocks of a node together
 	CollectivesApart    Collectives = 512  // each block by itself
-	CollectivesSteps    Collectives = 1024 // blocks of all-to-alls in log2 n steps
+	CollectivesSteps    Collectives = 1024 // all-to-alls and reducescatters in log2 n steps
 )
 
 var (

@@ -28,6 +28,8 @@ func TestPrograms(t *testing.T) {
 		{"sem01", 4, []string{"-n", "4", "--hosts", "2"}, ""},
 		{"reduce", 3, []string{"-n", "3"}, ""},
 		{"reduce", 3, []string{"-n", "3", "--hosts", "2"}, ""},
+		{"reduce", 5, []string{"-n", "5", "--hosts", "5", "-x", "SHMEM_COLLECTIVES=steps"}, ""},
+		{"reduce", 6, []string{"-n", "6", "--hosts", "3", "-x", "SHMEM_COLLECTIVES=steps"}, ""},
 		{"sem02", 4, []string{"-n", "4"}, ""},
 		{"sem02", 4, []string{"-n", "4", "--hosts", "3,1"}, ""},
 		{"sem07", 4, []string{"-n", "4"}, ""},

@@ -164,6 +164,13 @@ var betweenNodesDefects = []defect{
 		by:   program("collectives", "hosts-19"), says: `PE \d+: call \d+.*: element \d+ is`,
 	},
 	{
+		id: "scatter/block-of-another-host", file: "capi/front/column_scatter.c",
+		was:  "        size_t place = node < b->power ? before(b, node) : before(b, node - b->power) + 1;",
+		is:   "        size_t place = node;",
+		user: "on five hosts a PE gets the part of another one from a reducescatter",
+		by:   job("./tests/nvshmem", "^TestPrograms$/^reduce$"), says: `PE \d: the sum of my part`,
+	},
+	{
 		id: "scan/first-hosts", file: "capi/front/scan.c",
 		was:  "        if (t->node >= distance) {",
 		is:   "        if (t->node > 0) {",

@@ -183,6 +183,25 @@ static void swaps(void)
     check(shmemi_model_swaps_in_steps(&t, 64 << 10), "steps", 19, 64 << 10);
 }
 
+/* Small blocks of a reducescatter go in halves between many nodes. */
+static void scatters(void)
+{
+    struct shmemi_team t = of(16, 16);
+    t.round_bytes = SHMEMI_WORLD_ROUND;
+    wire(15000, 500, 82);
+    check(!shmemi_model_scatters_in_halves(&t, 8, 8), "EFA, not in halves", 16, 8);
+    t = of(300, 300);
+    t.round_bytes = SHMEMI_WORLD_ROUND;
+    check(shmemi_model_scatters_in_halves(&t, 8, 8), "EFA, in halves", 300, 8);
+    check(!shmemi_model_scatters_in_halves(&t, 64 << 10, 8), "EFA, not in halves", 300, 64 << 10);
+    t = of(10000, 10000);
+    t.round_bytes = SHMEMI_WORLD_ROUND;
+    check(shmemi_model_scatters_in_halves(&t, 64 << 10, 8), "no parts", 10000, 64 << 10);
+    t = of(100000, 100000);
+    t.round_bytes = SHMEMI_WORLD_ROUND;
+    check(!shmemi_model_scatters_in_halves(&t, 8, 8), "no room", 100000, 8);
+}
+
 /* Of a job on one node all figures are 0. */
 static void none(void)
 {
@@ -198,6 +217,7 @@ int main(void)
     words();
     packs();
     swaps();
+    scatters();
     none();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
