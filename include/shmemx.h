@@ -1474,7 +1474,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * shmemx_<T>_put_on_stream, shmemx_put<bits>_on_stream, shmemx_putmem_on_stream
  *
  * Copies an array to another PE when the stream reaches it. Later work in the stream may reuse
- * source.
+ * source, and begins when dest is written at pe.
  *
  * @dest symmetric, written at pe
  * @source input

@@ -32,7 +32,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
-				Doc:    "Copies an array to another PE when the stream reaches it. Later work in the stream may reuse source.",
+				Doc:    "Copies an array to another PE when the stream reaches it. Later work in the stream may reuse source, and begins when dest is written at pe.",
 				DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			},
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +

@@ -42,6 +42,14 @@ SHMEMI_D void shmemi_bounce_release(uint32_t *taken, uint32_t buffer)
         shmemi_release_claim(taken, 1u << buffer);
 }
 
+/* Called by all threads of a block after a blocking put on a stream: waits until its bytes are at
+ * the PE, if they go over the network. */
+SHMEMI_D void shmemi_complete_put(const struct shmemi_stream_call *c)
+{
+    if (shmemi_direct(&shmemi_job, (const void *)(uintptr_t)c->dest, c->pe) == NULL)
+        shmemi_quiet_together<shmemi_by_block>(&shmemi_job, c->call);
+}
+
 enum shmemi_bounced {
     SHMEMI_BOUNCED_PUT,
     SHMEMI_BOUNCED_GET,
@@ -86,6 +94,8 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
                                                   c->pe);
     }
     shmemi_bounce_release(taken, buffer);
+    if (WHAT == SHMEMI_BOUNCED_PUT && !c->nbi)
+        shmemi_complete_put(c);
 }
 
 #endif

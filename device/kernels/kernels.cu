@@ -34,15 +34,21 @@ SHMEMI_D void *address(uint64_t at)
 
 /* ------------------------------------------------- one PE with another */
 
-/* Puts bytes to a PE, for a call on a stream, by one block. */
+/*
+ * Puts bytes to a PE, for a call on a stream, by one block. After a blocking put the bytes are at
+ * the PE, also if the network carries them: programs synchronise the stream, then the processes, by
+ * a call that is none of this library's, and read the bytes (torch's nvshmem_put is used so).
+ */
 KERNEL(put)
 {
-    if (c.nbi)
+    if (c.nbi) {
         shmemi_put<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest), address(c.source),
                                        c.count, c.pe);
-    else
-        shmemi_put<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest), address(c.source),
-                                       c.count, c.pe);
+        return;
+    }
+    shmemi_put<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest), address(c.source), c.count,
+                                   c.pe);
+    shmemi_complete_put(&c);
 }
 
 /* Gets bytes from a PE, for a call on a stream, by one block. */

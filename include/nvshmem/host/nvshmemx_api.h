@@ -924,7 +924,7 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
  * nvshmemx_<T>_put_on_stream, nvshmemx_put<bits>_on_stream, nvshmemx_putmem_on_stream
  *
  * Copies an array to another PE when the stream reaches it. Later work in the stream may reuse
- * source.
+ * source, and begins when dest is written at pe.
  *
  * @dest symmetric, written at pe
  * @source input
