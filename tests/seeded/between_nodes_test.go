@@ -32,8 +32,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "columns/round-of-another", file: "capi/front/columns.c",
-		was:  "    t->rounds_begun += rounds_of(r);",
-		is:   "    t->rounds_begun += rounds_of(r) + (t->node == 1);",
+		was:  "                          .end = end,\n                          .round = t->rounds_begun,",
+		is:   "                          .end = end,\n                          .round = t->rounds_begun + (t->node == 1),",
 		user: "the second reduction between hosts combines what the first one has left",
 		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},
