@@ -19,7 +19,7 @@ from shmem._errors import DeviceError, DtypeError, FreedError, LayoutError, Size
 from shmem._ghosts import Ghost, ghost_at, ghost_of, refuse_elements
 from shmem._gpu import heap_gpu, is_elsewhere
 from shmem._library import installed
-from shmem._runtime import state
+from shmem._runtime import state, whole
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
@@ -118,15 +118,26 @@ class DeviceArray:
 
     def __getitem__(self, key: Key) -> DeviceArray:
         """A view; an element is a view of no dimensions."""
-        keys = key if isinstance(key, tuple) else (key,)
-        for k in keys:
-            if not (k is None or k is Ellipsis or isinstance(k, slice) or hasattr(k, "__index__")):
-                raise LayoutError(
-                    "slice", repr(self), f"{k!r} would need a copy", "use ints and slices"
-                )
+        keys = tuple(self._plain(k) for k in (key if isinstance(key, tuple) else (key,)))
         if Ellipsis not in keys:
             keys = (*keys, Ellipsis)
         return self._like(ghost_of(self._ghost[keys]))
+
+    def _plain(self, key: Any) -> int | slice | EllipsisType | None:
+        """A part of a key for which numpy makes a view.
+
+        For a bool or an array, also one of a single int, it copies elements with the CPU.
+        """
+        if key is None or key is Ellipsis or isinstance(key, slice):
+            return key
+        number = None
+        if not isinstance(key, np.ndarray) and getattr(key, "ndim", 0) == 0:
+            number = whole(key)
+        if number is None or isinstance(key, bool) or "bool" in str(getattr(key, "dtype", "")):
+            raise LayoutError(
+                "slice", repr(self), f"{key!r} would need a copy", "use ints and slices"
+            )
+        return number
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return a view of another shape.

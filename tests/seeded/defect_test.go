@@ -61,6 +61,11 @@ func pes(options, file, name string) test {
 	return test{py: "python/tests/pes/" + file, name: name, pes: strings.Fields(options), needs: libraries}
 }
 
+// python returns a test of Python that starts its programs itself.
+func python(file, name string) test {
+	return test{py: "python/tests/" + file, name: name, needs: libraries}
+}
+
 // key distinguishes commands.
 func (t *test) key() string {
 	return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name, strconv.FormatBool(t.full)), " ")

@@ -52,6 +52,13 @@ var pythonDefects = []defect{
 		by:   pes("-n 2", "test_layouts.py", "test_memory_of_every_form"), says: `TypeError: underlying buffer is not`,
 	},
 	{
+		id: "python/key-that-copies", file: "python/shmem/_device.py",
+		was:  `if number is None or isinstance(key, bool) or "bool" in`,
+		is:   `if number is None or "bool" in`,
+		user: "a[True] of an array in GPU memory is its second row, where numpy adds a dimension",
+		by:   python("test_device_keys.py", "test_keys_for_which_numpy_copies"), says: `a\[True\] was not refused`,
+	},
+	{
 		id: "python/free-and-largest", file: "python/shmem/_room.py",
 		was:  "size, free, largest = numbers",
 		is:   "size, largest, free = numbers",
