@@ -11,6 +11,7 @@
 #include "caller.h"
 
 #include "base.h"
+#include "mailbox.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -22,10 +23,11 @@
 /* Writes where in Python a thread is, "shmem.zeros at train.py:12"; a function of the package. */
 typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
 
-/* python/shmem calls these two. */
+/* python/shmem calls these three. */
 #pragma GCC visibility push(default)
 void shmemi_set_caller(shmemi_namer name);
 int shmemi_heap_use(uint64_t use[3]);
+int shmemi_longest_short_message(void);
 #pragma GCC visibility pop
 
 static shmemi_namer namer;
@@ -151,4 +153,11 @@ int shmemi_heap_use(uint64_t use[3])
     use[1] = use[0] - shmemi_read_once(&l->heap.used);
     use[2] = shmemi_read_once(&l->heap.largest);
     return 0;
+}
+
+/* For the Python package: returns the bytes of the longest message that is sent whole. A longer one
+ * may be under way after shmemx_send_test has returned, and is then read where it is. */
+int shmemi_longest_short_message(void)
+{
+    return (int)shmemi_mail_short(shmemi_state.mailbox_size);
 }

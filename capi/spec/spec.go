@@ -74,6 +74,7 @@ var private = []string{
 	"shmemi_heap_use",
 	"shmemi_notify_state",
 	"shmemi_init_error",
+	"shmemi_longest_short_message",
 }
 
 // standard has the chapters of OpenSHMEM, in the order of the specification.

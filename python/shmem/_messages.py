@@ -38,10 +38,22 @@ class Message(NamedTuple):
 
 
 # Arrays whose messages the library has announced to the receiver and not sent: it reads them later,
-# when the program may have dropped them. By address, bytes, tag and receiver, the arguments of
-# shmemx_send.
+# when the program may have dropped them. It announces only long messages. A key has the arguments
+# of shmemx_send: address, bytes, tag and receiver.
 _Key = tuple[int, int, int, int]
 _under_way: dict[_Key, Array] = {}
+
+
+_longest_short = (0, 0)  # the number of a job, and the bytes of its longest short message
+
+
+def _is_long(data: Array) -> bool:
+    """Whether the library announces the message of an array when it cannot send it at once."""
+    global _longest_short
+    if _longest_short[0] != state.turn:
+        assert state.loaded is not None
+        _longest_short = state.turn, state.loaded.private("shmemi_longest_short_message")
+    return data.nbytes > _longest_short[1]
 
 
 def _tag(call: str, tag: SupportsIndex, least: int) -> int:
@@ -101,7 +113,8 @@ def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
     call = "send"
     functions = library(call)
     key, data = _outgoing(call, array, tag, pe)
-    _under_way[key] = data  # a signal handler may end the wait, and the message goes on
+    if _is_long(data):
+        _under_way[key] = data  # a signal handler may end the wait, and the message goes on
     wait(call, functions.shmemx_send, *key)
     _under_way.pop(key, None)
     if state.failed:
@@ -148,7 +161,8 @@ def send_test(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> bool:
     call = "send_test"
     functions = library(call)
     key, data = _outgoing(call, array, tag, pe)
-    _under_way[key] = data
+    if _is_long(data):
+        _under_way[key] = data
     answer = functions.shmemx_send_test(*key)
     if answer != 0:
         _under_way.pop(key, None)

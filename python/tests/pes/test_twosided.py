@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import shmem
+from shmem import _messages
 
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 4016, 4017, 300_000])
@@ -37,6 +38,25 @@ def test_recv(me, n, right, left):
     assert shmem.recv(text, shmem.ANY, shmem.ANY).nbytes == 11
     assert text[:11] == b"plain bytes"
     shmem.barrier_all()
+
+
+def test_what_a_send_keeps(me):
+    """send_test keeps an array only while the library may read it later."""
+    before, sent = len(_messages._under_way), 0
+    while shmem.send_test(np.full(1000, 5, "u1"), 5, me):
+        sent += 1
+    for _ in range(20):  # a program may drop a short message that has no room
+        assert not shmem.send_test(np.full(1000, 5, "u1"), 5, me)
+    assert len(_messages._under_way) == before
+    got = np.zeros(5000, "u1")
+    for _ in range(sent):
+        assert shmem.recv(got, 5, me).nbytes == 1000
+    data = np.full(5000, 7, "u1")
+    assert not shmem.send_test(data, 6, me)
+    assert len(_messages._under_way) == before + 1
+    assert shmem.recv(got, 6, me).nbytes == 5000 and (got == 7).all()
+    assert shmem.send_test(data, 6, me)
+    assert len(_messages._under_way) == before
 
 
 def test_too_small(me):
