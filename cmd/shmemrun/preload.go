@@ -48,12 +48,12 @@ func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 		if p.trace == "" {
 			return nil, fmt.Errorf(`--trace "": no name of a directory (say --trace DIR)`)
 		}
-		if at := strings.IndexAny(p.trace, "+,"); at >= 0 {
-			return nil, fmt.Errorf("--trace %s: %q separates words of SHMEM_PRELOAD (name another directory)", p.trace, p.trace[at])
-		}
 		dir, err := filepath.Abs(p.trace)
 		if err != nil {
 			return nil, fmt.Errorf("--trace %s: %w (give the absolute path of a directory)", p.trace, err)
+		}
+		if at := strings.IndexAny(dir, "+,"); at >= 0 {
+			return nil, fmt.Errorf("--trace %s: %q in %s separates words of SHMEM_PRELOAD (name another directory)", p.trace, dir[at], dir)
 		}
 		p.trace = dir
 		out = append(out, "trace,file="+dir)

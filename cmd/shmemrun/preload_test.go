@@ -4,7 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestPreload(t *testing.T) {
@@ -45,5 +49,38 @@ func TestPreload(t *testing.T) {
 		if env, err := preloadEnv(nil, lib, []string{"trace"}); err == nil {
 			t.Errorf("%q: %q", lib, env)
 		}
+	}
+}
+
+// TestTraceDirectory: a directory becomes absolute, and no part of its path separates words.
+func TestTraceDirectory(t *testing.T) {
+	words := func(trace string) ([]string, error) {
+		var p preloadOptions
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		p.addFlags(fs)
+		if err := fs.Parse([]string{"--trace=" + trace}); err != nil {
+			t.Fatal(err)
+		}
+		return p.words(fs)
+	}
+	home := t.TempDir()
+	t.Chdir(home)
+	got, err := words("out")
+	if want := []string{"trace,file=" + filepath.Join(home, "out")}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	for _, name := range []string{"a,b", "a+b"} {
+		within := filepath.Join(home, name)
+		if err := os.Mkdir(within, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(within)
+		for _, trace := range []string{"out", within, "."} {
+			got, err := words(trace)
+			if err == nil || !strings.Contains(err.Error(), "in "+within) || !strings.Contains(err.Error(), "separates words of SHMEM_PRELOAD") {
+				t.Errorf("--trace %s in %s: %q, %v", trace, within, got, err)
+			}
+		}
+		t.Chdir(home)
 	}
 }
