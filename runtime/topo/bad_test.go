@@ -147,6 +147,8 @@ func TestBadXML(t *testing.T) {
 		{"root complex", swap("0000:[00-07]", "00-07"), `line 8: <object>: bridge_pci "00-07", expected buses as 0000:[00-1f]`},
 		{"bridge", swap("0000:00:01.0", "1"), `line 9: <object>: pci_busid "1", expected an address as 0000:17:00.0`},
 		{"device", swap("0000:02:00.0", "xyz"), `line 10: <object>: pci_busid "xyz"`},
+		{"behind an address", swap("0000:02:00.0", "0000:02:00.0junk"), `line 10: <object>: pci_busid "0000:02:00.0junk", expected an address as 0000:17:00.0`},
+		{"no function", swap("0000:02:00.0", "0000:02:00"), `line 10: <object>: pci_busid "0000:02:00"`},
 		{"twice", swap("0000:03:00.0", "0000:02:00.0"), "line 11: <object>: a second device at 0000:02:00.0, expected one"},
 		{"class", swap("0302 [10de", "[10de"), `line 10: <object>: pci_type "[10de:2330] [0000:0000] 00", expected class and ids as 0302 [10de:2330]`},
 		{"speed", swap("63.0", "fast"), `pci_link_speed "fast", expected GB/s as 15.75`},

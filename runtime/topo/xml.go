@@ -309,9 +309,13 @@ func pciType(text string) (class, vendor uint64, ok bool) {
 
 // checkAddress returns an error for a text that is not a PCI address.
 func checkAddress(pci string) error {
-	var domain, bus, dev, fn uint32
-	if n, err := fmt.Sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &dev, &fn); n != 4 || err != nil {
-		return fmt.Errorf("pci_busid %q, expected an address as 0000:17:00.0", pci)
+	domain, rest, _ := strings.Cut(pci, ":")
+	bus, rest, _ := strings.Cut(rest, ":")
+	device, function, _ := strings.Cut(rest, ".")
+	for _, number := range []string{domain, bus, device, function} {
+		if _, err := strconv.ParseUint(number, 16, 32); err != nil {
+			return fmt.Errorf("pci_busid %q, expected an address as 0000:17:00.0", pci)
+		}
 	}
 	return nil
 }
