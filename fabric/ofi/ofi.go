@@ -86,6 +86,10 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		info = C.fi_dupinfo(o.info)
 	}
 	if info == nil || e.c == nil {
+		if info != nil {
+			C.fi_freeinfo(info)
+		}
+		C.free(unsafe.Pointer(e.c))
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
 	if cfg.IfUnordered && granted(o, info).SendAfterWrite {
@@ -408,8 +412,9 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	return ret > 0, nil
 }
 
-// WaitFD implements fabric.Sleeper: it returns a descriptor that is readable when a Poll has work;
-// -1: there is none.
+// WaitFD implements fabric.Sleeper: it returns a descriptor to wait on in place of Wait, or -1 if
+// there is none. After an Arm that has returned true, it is readable when a Wait would end: something
+// arrives, or Wake is called. Wait(0) then consumes the event.
 func (e *endpoint) WaitFD() int {
 	if e.c.queue_fd < 0 {
 		return -1

@@ -331,14 +331,20 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid
     if (ep == NULL)
         return -FI_ENOMEM;
     ep->domain = (struct domain *)domain;
-    ep->info = fi_dupinfo(info);
     ep->depth = without(s, d->kind, R16b) ? SIZE_MAX : info->tx_attr->size;
     if (rule(s, d->kind, R16b) && ep->depth > (size_t)rule_value(R16b))
         ep->depth = (size_t)rule_value(R16b);
     ep->rx_size = info->rx_attr->size;
     if (rule(s, d->kind, R16c) && ep->rx_size > (size_t)rule_value(R16c))
         ep->rx_size = (size_t)rule_value(R16c);
+    ep->info = fi_dupinfo(info);
     ep->receives = calloc(ep->rx_size, sizeof *ep->receives);
+    if (ep->info == NULL || (ep->receives == NULL && ep->rx_size > 0)) {
+        fi_freeinfo(ep->info);
+        free(ep->receives);
+        free(ep);
+        return -FI_ENOMEM;
+    }
     ep->early_end = &ep->early;
     ep->cuda_permitted = !without(s, d->kind, R18b) && d->api >= FI_VERSION(1, 18);
     ep->shm_permitted = !without(s, d->kind, R18c);
