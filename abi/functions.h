@@ -198,8 +198,10 @@ struct shmemi_core {
     /* Writes one line to the log that reports a wait for a PE, or, with -1, for no single PE, and
      * adds the last events of the network. */
     void (*report_wait)(int pe, const char *text);
-    /* Asks n PEs over the network what they are doing, or, if n is 0, all PEs for a sign of life;
-     * and asks the launcher which of them have ended. explain and late use the replies. */
+    /* Asks those of n PEs that are on other nodes what they are doing. If n is 0, it asks the PEs
+     * of other nodes that are among the first 256 for a sign of life. It also asks the launcher how
+     * the n PEs have ended, and some of those whose processes this PE has seen end. If it cannot
+     * get the engine's lock, it asks only the launcher. explain and late use the replies. */
     void (*probe)(const int32_t *pes, int n);
 
     const struct shmemi_mesh *mesh; /* mesh.h: meshes need no job, and may be opened before init */
@@ -209,7 +211,7 @@ struct shmemi_core {
 /* The front's abort function. */
 typedef void shmemi_abort_fn(const char *call, const char *remedy, const char *cause, ...);
 
-/* The one symbol that libshmem_core.so exports. The core ends the process by the argument, where no
+/* The one symbol that libshmem_core.so exports. By the argument the core ends the job, where no
  * call can return an error, and from its own threads. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_);
 

@@ -60,7 +60,8 @@ struct shmemi_mesh_signal {
 struct shmemi_mesh {
     int (*open)(const struct shmemi_mesh_options *o, uint64_t *mesh, char *error);
     int (*close)(uint64_t mesh, char *error);
-    /* blob has room for *nbytes; sets *nbytes. */
+    /* blob has room for *nbytes; sets *nbytes to the size of the blob. blob NULL: does only that.
+     */
     int (*address)(uint64_t mesh, void *blob, size_t *nbytes, char *error);
     int (*add)(uint64_t mesh, const void *blob, size_t nbytes, int *member, char *error);
     int (*remove_)(uint64_t mesh, int member, char *error);

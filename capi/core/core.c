@@ -24,7 +24,7 @@ char shmemi_core_text[1024], shmemi_core_remedy[256], shmemi_core_version[64];
 static struct shmemi_state *state;
 static struct shmemi_native native;
 static struct shmemi_fastpath *first; /* the state of the default context; NULL: no network */
-static shmemi_abort_fn *front_abort;
+static shmemi_abort_fn *front_abort;  /* the front's function that ends the job */
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
 /* Stores the front's functions, before any function below calls one. */
@@ -98,7 +98,7 @@ __attribute__((destructor)) static void depart(void)
     shmemgoDepart();
 }
 
-/* Ends the process by the front's abort function, with an error of the network. */
+/* Ends the job because of an error of the network. */
 void shmemi_core_fatal(const char *what)
 {
     front_abort("network", "see the messages of the other PEs; SHMEM_PROVIDER selects another",
@@ -106,14 +106,14 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
-/* Ends the process after a mistake of the library. */
+/* Ends the job because of a mistake of the library. */
 void shmemi_core_internal_error(const char *call, const char *what)
 {
     front_abort(call, "a mistake in libshmem: please report it with the stack above", "%s", what);
     abort();
 }
 
-/* Ends the process at once, with the status of an abort and without a message. */
+/* Ends this process at once, with the status of an abort and without a message. */
 void shmemi_core_exit(void)
 {
     _exit(EXIT_ABORTED);
@@ -158,7 +158,7 @@ void shmemi_core_flush(void)
     front.flush();
 }
 
-/* Ends the process with a status, and prints the reason unless the status is 0. */
+/* Ends this process with a status, and prints the reason unless the status is 0. */
 void shmemi_core_end(const char *what, int status)
 {
     if (status != 0)
@@ -427,7 +427,7 @@ static void batch(uint32_t context, int on)
 }
 
 /* Returns the table from which the front reads the core's functions; the one symbol that this
- * library exports. abort_ is the front's function that ends the process. */
+ * library exports. abort_ is the front's function that ends the job. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
     static struct shmemi_core table = {

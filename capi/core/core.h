@@ -33,23 +33,23 @@ extern char shmemi_core_text[1024];
 extern char shmemi_core_remedy[256];
 extern char shmemi_core_version[64];
 
-/* Ends the process through the front's abort function. */
+/* Ends the job, by the front's abort function, because of an error of the network. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
-/* Ends the process after a panic of Go in a call or a goroutine; shmemi_core_exit ends it without a
- * message. */
+/* Ends the job after a panic of Go in a call or a goroutine. */
 void shmemi_core_internal_error(const char *call, const char *what) __attribute__((noreturn));
+/* Ends this process at once, without a message. */
 void shmemi_core_exit(void) __attribute__((noreturn));
-/* Ends the process, because a PE is lost. */
+/* Ends the job, because a PE is lost. */
 void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
-/* Ends the process, because its launcher is gone. */
+/* Ends the job, because its launcher is gone. */
 void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
-/* Ends the process, for an error of a kernel. */
+/* Ends the job, for an error of a kernel. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
 /* Writes the program's buffered output, by the front's function `flush`. */
 void shmemi_core_flush(void);
 
-/* Ends the process with a status, because the job has ended. */
+/* Ends this process with a status, because the job has ended. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 
 /* What ends the sleep of one engine's proxy. */

@@ -166,8 +166,9 @@ func shmemgoReportWait(of C.int, line *C.char) {
 	}
 }
 
-// shmemgoProbe asks n PEs, by messages, what they are doing, and the launcher which of them have
-// ended. A later shmemgoExplain or shmemgoLate reports the replies.
+// shmemgoProbe asks those of n PEs that are on other nodes, by messages, what they are doing, and
+// the launcher how the n PEs have ended. If n is 0, it asks PEs of other nodes for a sign of life
+// (watch.Probe). A later shmemgoExplain or shmemgoLate reports the replies.
 //
 //export shmemgoProbe
 func shmemgoProbe(pes *C.int32_t, n C.int) {

@@ -4,7 +4,7 @@
 //
 // The version script exports no Go name, only shmemi_core_table. No panic reaches the C program:
 // each function that C calls begins with a deferred guard.Catch, which takes some 4 ns of the 50 of
-// a call from C to Go, and ends the process by the front's abort function.
+// a call from C to Go, and ends the job by the front's abort function.
 package core
 
 /*
@@ -186,9 +186,9 @@ func shmemgoLeave() C.int {
 	return C.int(proxy.Pending)
 }
 
-// fatal ends the process for a failure that no call of the program can return, with the message and
-// remedy for its kind. While the process exits with status 0, it only records that messages may not
-// arrive any more.
+// fatal ends the job, or this process if the job has ended, for a failure that no call of the
+// program can return, with the message and remedy for its kind. While the process exits with status
+// 0, it only records that messages may not arrive any more.
 func fatal(err error) {
 	if leaving.Load() {
 		broken.Store(true)

@@ -13,7 +13,8 @@
 /* Most NVSHMEM structures begin with a version: a number, and their size in bytes. */
 #define VERSION(number, size) ((number) << 16 | (int32_t)(size))
 
-/* ALIGNMENT: of the parts of the memory, in bytes. PHASES: the longest list of a team's neighbours.
+/* ALIGNMENT: of sync, of the table `direct`, of the first pool, and of the bytes of a team with its
+ * lists; other parts follow one another. PHASES: the longest list of a team's neighbours.
  * UNUSED: in a member that this code does not read. */
 enum { ALIGNMENT = 64, PHASES = 32, UNUSED = -1 };
 
@@ -56,7 +57,6 @@ void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams
         p->sync[f] = at;
         at += teams * 2 * sizeof(long);
     }
-    p->shared = at;
     p->words = at;
     at = round_up(at + sizeof(struct shmemi_archive_words), ALIGNMENT);
     p->direct = at;

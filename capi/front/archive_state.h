@@ -32,7 +32,6 @@ struct shmemi_archive_release {
 struct shmemi_archive_places {
     size_t psync[SHMEMI_ARCHIVE_FAMILIES]; /* words and buffers of collectives, team by team */
     size_t sync[SHMEMI_ARCHIVE_FAMILIES];  /* two counters for each team */
-    size_t shared;                         /* the bytes of psync and sync of all families */
     size_t words;                          /* struct shmemi_archive_words */
     size_t direct, remote; /* tables by PE: where its heap is for this PE, and for itself */
     size_t pool[SHMEMI_ARCHIVE_FAMILIES];  /* the address of each team, by its handle */

@@ -51,8 +51,15 @@ int shmemi_team_barrier(shmem_team_t team, const char *call);
  * program passes the id to the team's PEs, which call shmemi_team_init. Returns 0, or non-zero
  * after a message. */
 int shmemi_team_uniqueid(uint64_t *id, const char *call);
-/* Makes the team of an id, of which each of the n PEs knows only its own rank. Returns 0, or
- * non-zero after a message on every PE of the team. One thread of a PE makes such a team at a time.
+/*
+ * Makes the team of an id, of which each of the n PEs knows only its own rank. Returns 0, or
+ * non-zero. Threads of a PE that call it at once make their teams one after the other, so all PEs
+ * must make the teams that they have in common in the same order.
+ *
+ * If the arguments of two PEs do not fit together, or a PE lacks memory or a free slot, every PE of
+ * the team prints a message and gets non-zero. If the id, n or the rank of a PE is out of range,
+ * only this PE prints a message and returns: the others wait for it, and their hang reports name
+ * the call. If a PE is lost, those that wait for it return non-zero.
  */
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call);

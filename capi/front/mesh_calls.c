@@ -131,7 +131,8 @@ int shmemi_mesh_close(uint64_t mesh, const char *call)
     return result(call, core->close(mesh, cause));
 }
 
-/* Implements shmemx_mesh_address: copies the blob by which other members add this one. */
+/* Implements shmemx_mesh_address: copies the blob by which other members add this one. *nbytes is
+ * the room at blob, and becomes the size of the blob. With blob NULL only the size is set. */
 int shmemi_mesh_address(uint64_t mesh, void *blob, size_t *nbytes, const char *call)
 {
     NEEDS(nbytes, call);
@@ -172,7 +173,8 @@ int shmemi_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *reg
     return result(call, core->register_(mesh, base, nbytes, region, cause));
 }
 
-/* Implements shmemx_mesh_describe: copies the blob by which members import a region. */
+/* Implements shmemx_mesh_describe: copies the blob by which members import a region. *nbytes and a
+ * blob of NULL are as for shmemx_mesh_address. */
 int shmemi_mesh_describe(uint64_t region, void *blob, size_t *nbytes, const char *call)
 {
     NEEDS(nbytes, call);

@@ -22,7 +22,7 @@ func Read(text string, pes int) (*Plan, error) {
 }
 
 // Open opens a provider by open and, if plan is not nil, puts a Provider around it that injects the
-// faults of the plan. kills is as for New.
+// faults of the plan. kills: this process carries out the Kills and Panics of the plan.
 func Open(open func(fabric.Config) (fabric.Provider, error), c fabric.Config, plan *Plan, kills bool) (fabric.Provider, error) {
 	if plan == nil {
 		return open(c)

@@ -344,7 +344,8 @@ int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
     return -FI_EHOSTUNREACH;
 }
 
-/* Draws a random key of the provider's size for memory that is to be registered; never 0. */
+/* Draws a random key of the provider's size for memory that is to be registered. It is 0
+ * only if the provider's keys have 0 bytes. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
 {
     size_t size = o->info->domain_attr->mr_key_size;

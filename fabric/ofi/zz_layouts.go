@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x966fd75fce9d9962
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9c1b6597dac5046e
 import "C"

@@ -93,7 +93,7 @@ func (m *Mesh) networkUses(p *member) bool {
 }
 
 // reasonOf returns the error of an operation on a member that has ended with a status: why the
-// member is gone, if it is.
+// member is gone, or why advance is about to give it up (m.losses), if one of these is so.
 func (m *Mesh) reasonOf(p *member, status int32) error {
 	if p.why != nil {
 		return p.why

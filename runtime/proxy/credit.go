@@ -14,7 +14,7 @@ import (
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
 // until that PE has acknowledged it. A PE that does not reply must not block the others. So a PE
 // may hold at most a third of what is still free, which is a quarter of all while it is the only
-// one, and it may always have one operation: each stuck PE leaves three quarters of what was free,
+// one, and while a token is left it may have one operation: each stuck PE leaves three quarters of what was free,
 // and some twenty stuck PEs are needed before the last of 512 tokens is in use.
 const (
 	// reservedTokens is the number of tokens for replies, flushes and signals. Callers cannot have

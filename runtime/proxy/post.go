@@ -11,6 +11,9 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
+// The caller of each method of this file holds the engine's lock, except for PutMax, whose result
+// never changes.
+
 // PutMax returns the largest number of bytes that one call of Put or PutSignal accepts.
 func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }
 

@@ -62,7 +62,8 @@ func (t *tokenTable) CountBytes(r *record, p *layout.Peer, n uint64) {
 
 // HasRoom reports whether a caller may have a token for an operation of n bytes on a PE. Operations
 // on one PE may use a third of the tokens and of the bytes that are still free, so that a PE that
-// hangs does not hold up the others. One operation on each PE is possible in any case (credit.go).
+// hangs does not hold up the others. A PE without an operation under way may have one as long as a
+// token is left that is not reserved (credit.go).
 func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||

@@ -57,8 +57,11 @@ func (p *Peer) Park() { p.Parked++ }
 // dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
-// Flushes: at most one is under way, while Flushing. Its reply covers FlushCharged of Charged, and
-// FlushWrote of Wrote. Acked and WroteAcked never exceed Charged and Wrote.
+// Flushes are messages whose reply acknowledges what was sent before them. Charged counts the
+// messages sent that need credits, in units of credit (State.Cost), and Acked those of them that the
+// PE has acknowledged; Wrote and WroteAcked count bytes (CountUnconfirmed). At most one flush is
+// under way, while Flushing. Its reply covers FlushCharged of Charged, and FlushWrote of Wrote. Acked
+// and WroteAcked never exceed Charged and Wrote.
 
 // NextFlushID returns the number that the reply to the next flush has to carry.
 func (p *Peer) NextFlushID() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }

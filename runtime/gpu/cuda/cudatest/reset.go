@@ -19,7 +19,7 @@ import "C"
 import "unsafe"
 
 // reset resets a GPU of the driver in that file. It returns the driver's result, or -1 if this
-// process has not loaded the file.
+// process has not loaded the file, or the driver has no cuDevicePrimaryCtxReset_v2.
 func reset(file string, number int) int {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
