@@ -105,7 +105,7 @@ var betweenNodesDefects = []defect{
 		was:  "own_dest(c, after.at), after.bytes, c->call);",
 		is:   "own_dest(c, after.at), after.bytes / 2, c->call);",
 		user: "shmem_fcollect leaves out the last blocks on some PEs",
-		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
+		by:   program("collectives", "forced-5"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},
 	{
 		id: "nodes/second-sender", file: "capi/front/nodes.c",
