@@ -80,7 +80,9 @@ static double random_share(uint64_t *state)
     return (double)(next_random(state) >> 11) * 0x1p-53;
 }
 
-/* Sends the n puts of an array, in a random order. */
+/* Sends the n puts of an array, from the copies of their bytes, in a random order, each by a
+ * blocking put: the call of the program that lets them go, a fence or quiet, follows and completes
+ * them. */
 static void send_in_random_order(struct delayed **puts, int n, uint64_t *state)
 {
     for (int i = n - 1; i > 0; i--) {

@@ -75,6 +75,7 @@ func nvshmemTiles() []Tile {
 		{"tile_allgather", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 1, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to its place in the tile of each PE of a team."},
 	}
 	for _, op := range []string{"sum", "max", "min"} {
+		// shmemi_late_<op> is the operator for half and bfloat16, whose headers a program may leave out.
 		folded := func(kind, more string) string {
 			return "nvshmemi_tile_" + kind + "<$scope, shmemi_" + op + ", shmemi_late_" + op + ", algo" + more + ">($job, $call, team, " + tileGiven
 		}

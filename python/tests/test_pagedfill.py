@@ -28,7 +28,8 @@ pages["buffer"] = np.arange(o.pages) % o.buffers
 
 def message(pages=pages, magic=MAGIC, size=o.page_bytes, notify=memory.notify, n=None, repeats=1):
     n = len(pages) if n is None else n
-    head = REQUEST.pack(magic, 0xC0FFEE, 7, size, notify, n, repeats, 0)
+    context, seed, flags = 0xC0FFEE, 7, 0
+    head = REQUEST.pack(magic, context, seed, size, notify, n, repeats, flags)
     return np.frombuffer(head + pages.tobytes(), "u1").copy()
 
 def refused(m, cause, tag=TAG_REQUEST):

@@ -18,9 +18,10 @@ const (
 	Causes
 )
 
-// Explanation is a prediction and the causes on which it depends. The job is replayed again for
-// each cause, on a network without that cause: the time that this saves is the share of the cause.
-// The savings need not add up to the total, because one cause may hide another.
+// Explanation is a prediction and the causes on which it depends. The job is replayed again without
+// each of Latency, Bandwidth and Processing: the time that this saves is the share of the cause.
+// Computation is the mean of what the PEs compute, and Lateness the rest of the time on a network
+// that costs nothing. The shares need not add up to the total, because one cause may hide another.
 type Explanation struct {
 	*Result
 	Costs [Causes]sim.Time
@@ -39,8 +40,8 @@ func (x *Explanation) Bottleneck() Cause {
 	return most
 }
 
-// Explain replays a job on a network, and again without each of the causes that may limit it, to
-// find the time that each of them costs.
+// Explain replays a job on a network, again without each cost of the network and of the processor,
+// and on a network that costs nothing, to find the share of each cause.
 func Explain(job *program.Job, model Model, site Site) (*Explanation, error) {
 	base, err := Run(job, model, site)
 	if err != nil {

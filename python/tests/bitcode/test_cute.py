@@ -47,6 +47,7 @@ def address(tensor):
 
 
 def test_exchange(me, left, right):
+    """The kernel puts source to the right, adds 1 to word there, and waits for its own word."""
     n = 5000
     source = torch.arange(n, dtype=torch.float32, device="cuda") + 1000 * me
     there = shmem.zeros(n, torch.float32, device="cuda")
@@ -60,6 +61,7 @@ def test_exchange(me, left, right):
 
 
 def test_halves(right):
+    """The kernel writes 1.5 to the PE on the right, reads it back, writes the double, and syncs."""
     there, doubled = (shmem.zeros(1, torch.float16, device="cuda") for _ in range(2))
     kernel = Kernel("halves")
     kernel(32, address(there), address(doubled), ctypes.c_int(right))
