@@ -165,7 +165,7 @@ struct shmemi_core {
      * job: 2 in the first one, the status in the second. 0: there are no kernels. */
     uint64_t (*kernel_exit)(void);
     /* The parts of the proxy channel of such code, made with the memory of kernels if state.archive
-     * was set before. */
+     * was set before. parts NULL: kernels may use it from now on. */
     int (*kernel_channel)(struct shmemi_channel *parts);
 
     /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.

@@ -56,11 +56,15 @@ func shmemgoKernelExit() C.uint64_t {
 }
 
 // shmemgoKernelChannel sets *parts to the addresses, for kernels, of the parts of the proxy channel
-// for device code of NVIDIA's archive.
+// for device code of NVIDIA's archive. If parts is NULL, kernels may use the channel from now on.
 //
 //export shmemgoKernelChannel
 func shmemgoKernelChannel(parts *C.struct_shmemi_channel) C.int {
 	defer guard.Catch("kernel_channel")
+	if parts == nil {
+		current.Producers.BeginChannel()
+		return C.SHMEMI_DONE
+	}
 	found, err := current.Producers.Channel()
 	*(*channel.Addresses)(unsafe.Pointer(parts)) = found
 	return result(err)

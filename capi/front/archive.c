@@ -232,6 +232,8 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
     }
     shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address(),
                         shmemi_archive_memory.by_channel ? &shmemi_archive_memory.channel : NULL);
+    if (shmemi_archive_memory.by_channel && !shmemi_archive_memory.serves)
+        shmemi_state.core->kernel_channel(NULL);
     if (shmemi_archive_put(at, &state, r->state) != 0) {
         snprintf(error, size, "%s", shmemi_state.core->error());
         return -1;

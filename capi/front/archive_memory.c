@@ -94,7 +94,8 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
     store_addresses((int)handle, addresses, call);
 }
 
-/* Removes a team that the program has made. */
+/* Removes a team that the program has made. In a job that serves the archive, the handle under
+ * which it is shown is the number of its slot. */
 void shmemi_archive_hide(const struct shmemi_team *t, const char *call)
 {
     static const uint64_t none[SHMEMI_ARCHIVE_FAMILIES];

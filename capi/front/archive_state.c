@@ -177,6 +177,8 @@ void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_a
         .tma_smem_size = 0,
         .unicast_le_ids = 0,
         .counted_operations_available = false,
+        /* Without slots a batch region cannot begin. With some, device code would write 16 MiB
+         * behind the requests of the channel, where its results are. */
         .region_slots = 0,
         .region_active_count = words + offsetof(struct shmemi_archive_words, regions),
         .region_slots_len = 0,

@@ -200,9 +200,28 @@ KERNEL(notify_reset)
     shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
 }
 
+/*
+ * Waits until the operations are complete that kernels of NVIDIA's device archive have submitted to
+ * the proxy channel: c.dest is where they count the bytes of their requests, c.source the position
+ * up to which quiets wait, and c.signal that up to which all is complete. c.dest 0: the job has no
+ * channel. All threads of the block call it, and one waits.
+ */
+SHMEMI_D void quiet_channel(call_t &c)
+{
+    if (c.dest != 0 && threadIdx.x == 0) {
+        uint32_t polls = 0;
+        const uint64_t issue = shmemi_load_near((const uint64_t *)address(c.dest));
+        atomicMax((unsigned long long *)address(c.source), (unsigned long long)issue);
+        while (shmemi_load_far((const uint64_t *)address(c.signal)) < issue)
+            shmemi_keep_waiting(&shmemi_job, &polls);
+    }
+    __syncthreads();
+}
+
 /* Waits for the completion of the PE's earlier operations, for a quiet on a stream. */
 KERNEL(quiet)
 {
+    quiet_channel(c);
     shmemi_quiet(&shmemi_job, c.call);
 }
 
@@ -218,6 +237,7 @@ KERNEL(sync)
  * barrier on a stream. */
 KERNEL(barrier)
 {
+    quiet_channel(c);
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 

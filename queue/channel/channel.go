@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"libshmem/queue"
 )
 
 // Limits of one channel.
 const (
-	// mostSlots is the slots that one request takes in the ring at most, with a fence before it.
+	// mostSlots is the slots that one request takes in the ring at most, with a fence before it. One
+	// more stays free for a quiet, which waits for no request behind it.
 	mostSlots = queue.MaxSlots + 1
 	// batch is the number of requests that a Poll takes before it handles replies and quiets.
 	batch = 64
-	// holdPolls is how often Poll leaves a put, the last request that is stored, because the signal
+	// holdTime is for how long Poll leaves a put, the last request that is stored, because the signal
 	// that goes with it may follow. A kernel stores the rest of a put with signal some 2 us later.
-	holdPolls = 8
+	holdTime = 3 * time.Microsecond
 )
 
 // Channel is the proxy's side of one channel. One goroutine calls Poll; any goroutine may call
@@ -28,7 +30,8 @@ type Channel struct {
 
 	taken    atomic.Uint64 // position of the next request
 	complete uint64        // as published
-	held     int           // how often Poll has left the next request, a put
+	hold     time.Duration // holdTime, but in tests
+	held     time.Time     // when Poll first left the next request, a put; zero: it has not
 	dirty    bool          // operations were pushed since the last fence
 	owed     bool          // a fence of the kernels was not pushed; the next operation needs one before it
 	waiting  []fetch       // operations whose result a kernel waits for
@@ -55,18 +58,26 @@ type quiet struct {
 // the number of bytes from the start of the symmetric segment, from which offsets in a ring count,
 // to the user heap, from which those of a channel do.
 func New(m Memory, ring *queue.Ring, heap uint64) *Channel {
-	c := &Channel{memory: m, ring: ring.Producer(), heap: heap}
+	c := &Channel{memory: m, ring: ring.Producer(), heap: heap, hold: holdTime}
 	for i := range uint16(queue.Replies) {
 		c.free = append(c.free, i)
 	}
 	return c
 }
 
-// Taken reports whether all requests that kernels have stored are in the ring.
+// Taken reports whether all requests that kernels have stored whole are in the ring. A kernel that
+// ends by an error may leave a part of one.
 func (c *Channel) Taken() bool {
-	_, stored := c.memory.entry(c.taken.Load())
-	return !stored
+	var r request
+	n, err := c.memory.read(c.taken.Load(), &r)
+	return n == 0 && err == nil
 }
+
+// Position returns the position of the next request. Any goroutine may call it.
+func (c *Channel) Position() uint64 { return c.taken.Load() }
+
+// Room is the bytes of requests that kernels can have stored beyond Position.
+const Room = requestBytes
 
 // Idle reports whether nothing is left to do until a kernel stores a request: all requests are in
 // the ring, and no kernel waits for a result or for a quiet. It does not count a quiet for requests
@@ -96,7 +107,7 @@ func (c *Channel) Poll() (worked bool, err error) {
 		worked = true
 	}
 	c.publish()
-	return worked || c.held > 0, nil
+	return worked || !c.held.IsZero(), nil
 }
 
 // take pushes the next request, and what belongs to it. It returns false if none is there, or the
@@ -105,19 +116,18 @@ func (c *Channel) take() (bool, error) {
 	at := c.taken.Load()
 	var r request
 	n, err := c.memory.read(at, &r)
-	if n == 0 || err != nil || c.ring.Room() < mostSlots {
+	if n == 0 || err != nil || c.ring.Room() < mostSlots+1 {
 		return false, err
 	}
 	var more uint64 // bytes of the fence and the signal that go with a put
 	if r.op == opPut {
 		var stored bool
 		more, stored = c.signalOf(at+n, &r)
-		if !stored && c.held < holdPolls && atomic.LoadUint64(c.memory.word(quietIssueAt)) <= at {
-			c.held++
+		if !stored && c.holds() && atomic.LoadUint64(c.memory.word(quietIssueAt)) <= at {
 			return false, nil
 		}
 	}
-	c.held = 0
+	c.held = time.Time{}
 	switch r.op {
 	case opQuiet:
 		c.pairs = append(c.pairs, quiet{position: at, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true})
@@ -142,6 +152,14 @@ func (c *Channel) take() (bool, error) {
 	return true, nil
 }
 
+// holds reports whether the next request, a put, is held: for holdTime since the first call for it.
+func (c *Channel) holds() bool {
+	if c.held.IsZero() {
+		c.held = time.Now()
+	}
+	return time.Since(c.held) < c.hold
+}
+
 // push pushes an operation, and before it the fence that is owed.
 func (c *Channel) push(op *queue.Op) {
 	if c.owed {
@@ -151,7 +169,7 @@ func (c *Channel) push(op *queue.Op) {
 	c.owed, c.dirty = false, true
 }
 
-// signalOf finds the signal of a put: up to 3.6 a put with signal is a put, a fence and an atomic
+// signalOf finds the signal of a put: up to 3.4 a put with signal is a put, a fence and an atomic
 // operation on a signal. If the two follow at a position, it makes the put a put with signal, and
 // returns their bytes: then the signal travels with the bytes. The fence between them also orders
 // what was pushed before, and what will be, so one is owed before each of both. stored is false if
@@ -225,7 +243,7 @@ func (c *Channel) settleQuiets() (worked bool) {
 		atomic.StoreUint64(c.memory.word(quietAckAt), c.quiet.position)
 	}
 	issue := atomic.LoadUint64(c.memory.word(quietIssueAt))
-	if !c.quiet.underway && issue > c.quiet.position && c.taken.Load() >= issue && c.ring.Room() >= mostSlots {
+	if !c.quiet.underway && issue > c.quiet.position && c.taken.Load() >= issue && c.ring.Room() >= 1 {
 		c.quiet = quiet{position: issue, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true}
 		worked = true
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem/queue"
@@ -35,6 +36,7 @@ func newRig(slots int, start uint64) *rig {
 		panic(err)
 	}
 	g := &rig{Channel: New(m, ring, heapAt), ring: ring, memory: m, issue: start}
+	g.hold = 0
 	g.taken.Store(start)
 	g.complete, g.quiet.position = start, start
 	atomic.StoreUint64(m.word(quietIssueAt), start)
@@ -188,11 +190,13 @@ func TestFences(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, together := range []bool{true, false} {
 				g := newRig(queue.MinSlots, requestBytes-48)
+				g.hold = time.Hour
 				for _, r := range c.requests {
 					if g.store(r...); !together { // the rest comes at once, while the put is held
 						g.once(t)
 					}
 				}
+				g.hold = 0
 				g.poll(t)
 				var is []string
 				for _, op := range g.ops() {
@@ -211,14 +215,15 @@ func TestHeld(t *testing.T) {
 	g := newRig(queue.MinSlots, 0)
 	put := []uint64{1 << 16, 0x1000, 64 << 16, 1 << 16}
 	g.store(put...)
-	for i := range holdPolls {
-		if !g.once(t) || g.Taken() {
-			t.Fatalf("a put is in the ring, or the goroutine may sleep, after %d polls", i+1)
-		}
+	g.hold = time.Hour
+	if !g.once(t) || g.Taken() {
+		t.Fatal("a put is in the ring, or the goroutine may sleep")
 	}
-	if g.once(t); !g.Taken() {
+	g.hold = holdTime
+	if g.poll(t); !g.Taken() {
 		t.Error("a put is held for ever")
 	}
+	g.hold = time.Hour
 	g.store(put...)
 	atomic.StoreUint64(g.memory.word(quietIssueAt), g.issue)
 	if g.once(t); !g.Taken() {
@@ -346,6 +351,30 @@ func TestFullRing(t *testing.T) {
 	}
 	if n != queue.MinSlots || !g.Taken() {
 		t.Errorf("%d of %d requests taken", n, queue.MinSlots)
+	}
+}
+
+// TestQuietOfFullRing: a quiet finds room in the ring before requests that other kernels store.
+func TestQuietOfFullRing(t *testing.T) {
+	g := newRig(queue.MinSlots, 0)
+	g.store(2<<16, 5<<32|1<<16, 4<<16) // takes one slot, and the others three each: three are left
+	for range queue.MinSlots {
+		g.store(3<<16, 0x1000, 64<<16, 1<<16, 9<<16, 0)
+	}
+	g.poll(t)
+	atomic.StoreUint64(g.memory.word(quietIssueAt), g.taken.Load())
+	g.poll(t)
+	if !g.quiet.underway || g.Taken() {
+		t.Errorf("the full ring has no quiet; %d slots are left", g.Channel.ring.Room())
+	}
+}
+
+// TestPartOfARequest: what a kernel has left of a request when it ended keeps nothing busy.
+func TestPartOfARequest(t *testing.T) {
+	g := newRig(queue.MinSlots, 0)
+	g.store(1 << 16)
+	if g.poll(t); !g.Taken() || !g.Idle() {
+		t.Errorf("all taken: %v, idle: %v", g.Taken(), g.Idle())
 	}
 }
 

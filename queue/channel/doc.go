@@ -21,13 +21,13 @@
 //	           the comparand; the rest of it; number of the element for the result
 //	fence      base alone
 //
-// From 3.7 on operations on a queue pair have codes that are greater by 100. Then p and amo have
+// From 3.5 on operations on a queue pair have codes that are greater by 100. Then p and amo have
 // one entry more, and a quiet is a request: the kernel waits until complete has passed it.
 //
 // # Order
 //
 // Requests enter the ring in the order of their positions. A fence in the channel is a fence in the
-// ring, pushed before the next operation. A put, a fence and an operation on a signal in a row, a put
-// with signal up to 3.6, are one operation. The position of a quiet (quiet_issue) is acknowledged when a quiet that was pushed
+// ring, pushed before the next operation. A put, a fence and an operation on a signal in a row, a
+// put with signal up to 3.4, are one operation. The position of a quiet (quiet_issue) is acknowledged when a quiet that was pushed
 // after all requests below it is complete: then the bytes of gets can be read by kernels, too.
 package channel

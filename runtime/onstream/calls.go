@@ -46,7 +46,7 @@ type Job struct {
 	User     uint64        // the program's address of its user heap
 	Heap     gpu.Address   // this GPU's address of this PE's user heap
 	Direct   []gpu.Address // this GPU's address of each PE's user heap; 0: the PE is reached through a ring
-	Rings    bool          // some PE is reached through a ring
+	Rings    bool          // some PE is reached through a ring, or the job has a proxy channel
 	Survives bool          // the job continues when a PE is lost
 	Image    gpu.Address   // the job's description, which Code.SetJob copies to the kernels' module
 	Bytes    uint64        // size of the description
@@ -56,6 +56,10 @@ type Job struct {
 	// themselves.
 	Bounce gpu.Address
 	GPU    int // the number of this PE's GPU
+
+	// Issue, QuietIssue and QuietAck are the words of the proxy channel through which quiets wait for
+	// the operations of kernels of NVIDIA's device archive (queue/channel); 0: there is no channel.
+	Issue, QuietIssue, QuietAck gpu.Address
 }
 
 // Calls queues a program's calls at CUDA streams, for one job.
@@ -202,7 +206,14 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return nil
 	}
-	return c.launch(kernelQuiet, 1, 1, s, call)
+	return c.launch(kernelQuiet, 1, 1, s, c.withChannel(call))
+}
+
+// withChannel returns a call whose kernel also does a quiet of the proxy channel, if there is one.
+func (c *Calls) withChannel(call *queue.StreamCall) *queue.StreamCall {
+	k := *call
+	k.Dest, k.Source, k.Signal = uint64(c.job.Issue), uint64(c.job.QuietIssue), uint64(c.job.QuietAck)
+	return &k
 }
 
 // barrier queues a barrier of a team. If the job uses no rings, a sync is enough: earlier work of
@@ -211,7 +222,7 @@ func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return c.sync(kernelSync, call, s)
 	}
-	return c.sync(kernelBarrier, call, s)
+	return c.sync(kernelBarrier, c.withChannel(call), s)
 }
 
 // sync queues kernel k, which synchronizes a team; for a team of one PE only a quiet.

@@ -106,6 +106,12 @@ func survivor() Job {
 	return job
 }
 
+func withChannel() Job {
+	job := mixed()
+	job.Issue, job.QuietIssue, job.QuietAck = 0x11, 0x22, 0x33
+	return job
+}
+
 func direct() Job {
 	return Job{NPEs: 2, User: 0x10000, Heap: 0x20000, Direct: []gpu.Address{0x20000, 0x30000}}
 }
@@ -190,6 +196,8 @@ func TestCalls(t *testing.T) {
 		{"quiet", mixed(), Quiet, queue.StreamCall{}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"quiet without rings", direct(), Quiet, queue.StreamCall{}, ""},
 		{"sync", direct(), Sync, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
+		{"quiet of a channel", withChannel(), Quiet, queue.StreamCall{}, "launch quiet 1x1 on 4 dest=0x11 source=0x22 count=0 signal=0x33 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
+		{"barrier of a channel", withChannel(), Barrier, queue.StreamCall{}, "launch barrier 1x32 on 4 dest=0x11 source=0x22 count=0 signal=0x33 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"barrier", mixed(), Barrier, queue.StreamCall{}, "launch barrier 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"barrier without rings", direct(), Barrier, queue.StreamCall{}, "launch sync 1x32 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 algorithm=0 nbi=0"},
 		{"barrier alone", alone, Barrier, queue.StreamCall{}, ""},

@@ -71,10 +71,11 @@ func newKernelChannel(dev gpu.Device, slots int, internal uint64) (_ *kernelChan
 	return k, nil
 }
 
-// begin starts the goroutine that pushes requests into the ring. It ends the job by fatal when a
-// kernel stores a request that is not served.
+// begin starts the goroutine that pushes requests into the ring, before the first kernel that may
+// store one; further calls do nothing. The goroutine ends the job by fatal when a kernel stores a
+// request that is not served.
 func (k *kernelChannel) begin(fatal func(error)) {
-	if k == nil {
+	if k == nil || k.ended != nil {
 		return
 	}
 	k.ended = make(chan struct{})
@@ -102,8 +103,27 @@ func (k *kernelChannel) run(fatal func(error)) {
 	}
 }
 
-// drained reports whether all requests that kernels have stored are in the ring.
-func (k *kernelChannel) drained() bool { return k == nil || k.channel.Taken() }
+// quietFrom marks a ticket of a quiet that waits for the requests of a channel: the rest of the
+// ticket is the position of the channel when the quiet began.
+const quietFrom = 1 << 63
+
+// drained reports whether the requests that kernels had stored when a quiet began are in the ring.
+// *ticket is 0 in the first call for a quiet, and again when drained returns true. Other kernels may
+// go on storing requests, so the channel may never be empty: then it is enough that as many have
+// been taken as the channel has room for.
+func (k *kernelChannel) drained(ticket *uint64) bool {
+	if k == nil || *ticket != 0 && *ticket&quietFrom == 0 {
+		return true
+	}
+	if *ticket == 0 {
+		*ticket = quietFrom | k.channel.Position()
+	}
+	if !k.channel.Taken() && k.channel.Position()-*ticket&^uint64(quietFrom) < channel.Room {
+		return false
+	}
+	*ticket = 0
+	return true
+}
 
 // finish waits until the requests are in the ring and their results at the kernels, and ends the
 // goroutine. No kernel stores requests any more, and the proxies still serve the ring.

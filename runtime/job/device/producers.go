@@ -140,7 +140,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 //
 // Requests of a proxy channel that kernels have stored come into a ring first.
 func (p *Producers) Quiet(ticket *uint64) call.Status {
-	if *ticket == 0 && p.kernels != nil && !p.kernels.channel.drained() {
+	if p.kernels != nil && !p.kernels.channel.drained(ticket) {
 		return call.Pending
 	}
 	return p.served.Quiet(ticket)
@@ -182,7 +182,6 @@ func (p *Producers) Kernels(archive bool) (*Kernels, error) {
 	p.kernels = k
 	k.Watch(p.Fatal, p.Boot.Over)
 	p.served = p.Network.Serve(k.Rings(), true)
-	k.channel.begin(p.Fatal)
 	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
 	return k, nil
 }
@@ -210,6 +209,14 @@ func (p *Producers) Channel() (channel.Addresses, error) {
 	return p.kernels.channel.addresses, nil
 }
 
+// BeginChannel has the requests of the proxy channel served: kernels may store some from now on.
+// Without a channel it does nothing. One thread at a time calls it.
+func (p *Producers) BeginChannel() {
+	if p.kernels != nil {
+		p.kernels.channel.begin(p.Fatal)
+	}
+}
+
 // ringsOfKernels returns how many rings kernels need: at least one for each engine, or none if
 // there is no network or kernels reach all heaps by loads and stores.
 func (p *Producers) ringsOfKernels() int {
@@ -232,7 +239,10 @@ func (p *Producers) OpenStreams(file string) error {
 	s := p.kernels.State
 	c := onstream.Job{
 		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: imageBytes,
+		Rings: s.RingCount != 0 || p.kernels.channel != nil, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: imageBytes,
+	}
+	if k := p.kernels.channel; k != nil {
+		c.Issue, c.QuietIssue, c.QuietAck = gpu.Address(k.addresses.Issue), gpu.Address(k.addresses.QuietIssue), gpu.Address(k.addresses.QuietAck)
 	}
 	for pe := range libshmem.PE(p.NPEs) {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9c1b6597dac5046e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb2f746d846a5817d
 import "C"

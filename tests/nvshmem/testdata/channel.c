@@ -6,7 +6,7 @@
  *
  *   requests   every request, on every PE, by several threads at once
  *   unserved   a request that is not served: the job ends
- *   unfinished a thread stores a request after all calls but finalize
+ *   unfinished the same, and a thread stores a request, and a part of one, right before finalize
  */
 #define _GNU_SOURCE
 #include <nvshmem.h>
@@ -98,10 +98,18 @@ static uint64_t submit(const uint64_t *entries, uint64_t n)
     return end;
 }
 
-/* Releases from 3.7 on submit everything on a queue pair. */
-static uint64_t base(int op, const void *there)
+/* Reports whether the next request of this thread is one on a queue pair: every other one, from 3.5
+ * on. */
+static int on_pair(void)
 {
-    uint64_t code = op + (minor >= 7 ? PAIRS : 0);
+    static _Thread_local unsigned requests;
+    return minor >= 5 && requests++ % 2;
+}
+
+/* Returns the first entry of a request. pair: it is one on a queue pair. */
+static uint64_t base(int op, const void *there, int pair)
+{
+    uint64_t code = op + (pair ? PAIRS : 0);
     return ((uint64_t)(uintptr_t)there - s->heap_base) << 24 | code << 16 | 1 << 8;
 }
 
@@ -118,27 +126,30 @@ static uint64_t high(uint64_t v)
 static void move(int op, const void *there, void *here, uint64_t n, int pe)
 {
     uint64_t at = (uint64_t)(uintptr_t)here;
-    uint64_t e[] = {base(op, there), high(at), n << 16 | low(at), (uint64_t)pe << 16 | 1ull << 32};
+    uint64_t e[] = {base(op, there, on_pair()), high(at), n << 16 | low(at),
+                    (uint64_t)pe << 16 | 1ull << 32};
     submit(e, 4);
 }
 
 static void p(void *there, uint64_t value, uint64_t size, int pe)
 {
-    uint64_t e[] = {base(P, there), value << 32 | (uint64_t)pe << 16,
-                    value >> 32 << 32 | size << 16, 1ull << 32};
-    submit(e, minor >= 7 ? 4 : 3);
+    int pair = on_pair();
+    uint64_t e[] = {base(P, there, pair), value << 32 | (uint64_t)pe << 16,
+                    value >> 32 << 32 | size << 16, 2ull << 32};
+    submit(e, pair ? 4 : 3);
 }
 
 static void amo(int op, void *there, uint64_t value, uint64_t compare, uint64_t size, int pe,
                 uint64_t element)
 {
-    uint64_t e[] = {base(AMO, there),
+    int pair = on_pair();
+    uint64_t e[] = {base(AMO, there, pair),
                     value << 32 | (uint64_t)pe << 16 | (uint64_t)op << 8,
                     value >> 32 << 32 | size << 16 | low(compare),
                     high(compare),
                     element << 8,
                     1ull << 32};
-    submit(e, minor >= 7 ? 6 : 5);
+    submit(e, pair ? 6 : 5);
 }
 
 static void fence(void)
@@ -154,11 +165,11 @@ static void kernel_fence(void)
         fence();
 }
 
-/* Waits until everything before it is complete: up to 3.6 for the acknowledgement of a position,
- * later by a request that complete has to pass, as blocking calls do. */
+/* Waits until everything before it is complete: for the acknowledgement of a position, or, from 3.5
+ * on, by a request that complete has to pass, as blocking calls do. */
 static void quiet(void)
 {
-    if (minor < 7) {
+    if (!on_pair()) {
         uint64_t issue = get(s->proxy_channels_issue);
         raise(s->proxy_channels_quiet_issue, issue);
         while (get(s->proxy_channels_quiet_ack) < issue)
@@ -222,14 +233,14 @@ static void g_warp(const uint64_t *there, uint64_t *to, int pe)
 static void put_signal(void *there, void *here, uint64_t n, uint64_t *signal, uint64_t value,
                        int op, int pe)
 {
-    if (minor < 7) {
+    if (minor < 5) {
         move(PUT, there, here, n, pe);
         fence();
         amo(op, signal, value, 0, 8, pe, 0);
         return;
     }
     uint64_t at = (uint64_t)(uintptr_t)here, sat = (uint64_t)(uintptr_t)signal - s->heap_base;
-    uint64_t e[] = {base(PUT_SIGNAL, there),
+    uint64_t e[] = {base(PUT_SIGNAL, there, on_pair()),
                     high(at),
                     n << 16 | low(at),
                     (uint64_t)pe << 16 | 1ull << 32,
@@ -399,7 +410,7 @@ int main(int argc, char **argv)
     nvshmem_barrier_all();
     check_state();
     if (strcmp(what, "unserved") == 0) {
-        uint64_t e[] = {(uint64_t)(me == n - 1 ? 9 : FENCE) << 16};
+        uint64_t e[] = {(uint64_t)(me == n - 1 ? 77 : FENCE) << 16};
         submit(e, 1);
         quiet();
         return 0;
@@ -415,8 +426,11 @@ int main(int argc, char **argv)
     move(PUT, part_of(me, 0)->data, part_of(me, 0)->source, WORDS * 8, pe);
     nvshmem_barrier_all();
     CHECK(part_of(from, 0)->data[WORDS - 1] == value_of(from, 0, WORDS - 1));
-    if (strcmp(what, "unfinished") == 0)
+    if (strcmp(what, "unfinished") == 0) {
         p(part_of(me, 0)->data, 1, 8, pe);
+        uint64_t e[] = {(uint64_t)PUT << 16};
+        submit(e, 1); /* as of a kernel that ended by an error */
+    }
     nvshmemid_hostlib_finalize(variable, NULL);
     if (!failed)
         printf("PE passed\n");
