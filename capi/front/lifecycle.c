@@ -110,7 +110,8 @@ static int begin_kernels(char *error, size_t size)
     return has_kernels ? shmemi_streams_begin(error, size) : 0;
 }
 
-/* At finalize: clears the kernels' copies of the job's state. reset: the program has reset the GPU
+/* At finalize: clears the kernels' copies of the job's state, which are in modules that the program
+ * has loaded, and in its linked translation units. reset: the program has reset the GPU
  * (cudaDeviceReset), which has freed the copies. */
 static void end_kernels(bool reset)
 {

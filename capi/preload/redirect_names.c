@@ -198,8 +198,8 @@ REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
 
 /*
  * NVIDIA's device archive calls functions of NVIDIA's host library that no program calls itself.
- * Modes do not know this one, so in mode redirect it is refused here; mode_redirect.c refuses the
- * others.
+ * Kernels of the archive read structures that the shim's target does not fill. Modes do not know
+ * this call, so in mode redirect it is refused here; mode_redirect.c refuses the others.
  */
 PRELOAD_PUBLIC int nvshmemid_init_status(void)
 {

@@ -119,7 +119,7 @@ func (n *Network) Carried(host, i int) (out, in uint64) {
 	return c.Out, c.In
 }
 
-// host returns host number i, and makes it at its first use.
+// host returns host number i, and makes it at its first use. The caller holds mu.
 func (n *Network) host(i int) *host {
 	for len(n.hosts) <= i {
 		h := &host{}

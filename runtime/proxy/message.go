@@ -204,8 +204,9 @@ func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
 // way.
 func (x *sender) Leave(pe libshmem.PE) call.Status { return x.sendFlush(pe, 1) }
 
-// sendFlush sends a flush if none is under way to the PE, and returns Pending until the reply
-// arrives. leaves is 1 if this PE's program ends.
+// sendFlush sends a flush if none is under way to the PE, and returns Pending: the reply ends the
+// flush (HandleFlushReply), and a call after that sends the next. leaves is 1 if this PE's program
+// ends.
 func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {

@@ -171,6 +171,9 @@ func (l *Log) SayWith(subsys string, level config.LogLevel, subject, text string
 // Print writes a text of several lines in one write, whatever SHMEM_LOG_LEVEL is: unchanged or, if
 // the log is JSON, as the message of one record.
 func (l *Log) Print(text string) error {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.asText {

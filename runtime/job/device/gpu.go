@@ -283,9 +283,10 @@ func (g *GPU) Clear(at unsafe.Pointer, n uint64) error {
 	return g.dev.Zero(gpu.Address(uintptr(at)), n)
 }
 
-// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
-// load needs no kernel, nor does a store if streams can store words (StreamOps): they complete even
-// while kernels of the program fill the GPU and wait for them.
+// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value, if
+// the operation fetches; otherwise the result means nothing. A load needs no kernel, nor does a
+// store if streams can store words (StreamOps): they complete even while kernels of the program fill
+// the GPU and wait for them.
 func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
 	a := gpu.Address(uintptr(at))
 	switch {

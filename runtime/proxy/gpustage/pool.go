@@ -184,7 +184,8 @@ func (p *pool) AllocateUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok 
 }
 
 // Trim shortens piece i, which a PE holds, to the smallest order that has n bytes, and frees the
-// rest: the upper half each time it halves the piece.
+// rest: the upper half each time it halves the piece. It is called for a piece that puts were to
+// join, when that closes before it is full.
 func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	for order := p.order[i]; order > 0 && n <= p.bytes(order-1); {
 		order--

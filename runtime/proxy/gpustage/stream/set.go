@@ -255,7 +255,7 @@ func (s *Set) CheckIdle() error {
 }
 
 // HasWork reports whether a stream has work that it has not carried out, or chores that were not
-// performed.
+// performed: a process that leaves without finalize waits until there is none.
 func (s *Set) HasWork() bool {
 	for i := range s.tracks {
 		if !s.tracks[i].atRest() {
