@@ -57,6 +57,10 @@ func (s *System) limit(name string) (n uint64, ok bool) {
 	return 0, false
 }
 
+// ownMemory is the most that a PE registers besides its heap: the area below it, and buffers for
+// messages (docs/concepts/scale.md).
+const ownMemory = 64 << 20
+
 // locked returns a finding about the limit memlock, which bounds the memory that a process can
 // register with RDMA NICs.
 func (s *System) locked(cfg *config.Config) []Finding {
@@ -72,12 +76,13 @@ func (s *System) locked(cfg *config.Config) []Finding {
 		return []Finding{Well(subject, "%s, which does not bind a process with CAP_IPC_LOCK", config.FormatSize(n))}
 	case len(nics) == 0:
 		return []Finding{Well(subject, "%s, and no NIC here locks memory", config.FormatSize(n))}
-	case n < cfg.SymmetricSize:
+	case n < cfg.SymmetricSize+ownMemory:
 		return []Finding{Bad(subject,
 			"ulimit -l unlimited before the job; permanently: memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, --ulimit memlock=-1 for docker",
-			"%s may be locked, and NIC %s locks the heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), nics[0], config.FormatSize(cfg.SymmetricSize))}
+			"%s may be locked, and NIC %s locks the heap of SHMEM_SYMMETRIC_SIZE=%s and up to %s of the library's", config.FormatSize(n), nics[0],
+			config.FormatSize(cfg.SymmetricSize), config.FormatSize(ownMemory))}
 	}
-	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
+	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s and the library's own memory", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 }
 
 // hugePages returns a finding about huge pages, which heaps in main memory use if the kernel allows
