@@ -127,8 +127,8 @@ static void refuse(int64_t least, const char *error)
 
 /* Fills in everything that does not depend on the release of a program: the two tables of heaps,
  * and the counters, which are 1 before the first collective. direct: the first table, by PE.
- * Returns 0, or not 0 if there is no memory or the driver refuses a copy. */
-static int fill(const uint64_t *direct)
+ * Returns NULL, or the cause if there is no memory or the driver refuses a copy. */
+static const char *fill(const uint64_t *direct)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     const uint32_t n = shmemi_state.n_pes;
@@ -140,14 +140,16 @@ static int fill(const uint64_t *direct)
     /* Operations by the channel name an offset, so they use no address of the second table. */
     for (uint32_t pe = 0; remote != NULL && pe < n; pe++)
         remote[pe] = shmemi_state.heap_base;
-    int rc = remote == NULL || ones == NULL ? -1 : 0;
-    rc = rc ?: shmemi_archive_put(at + p->direct, direct, n * sizeof *direct);
+    const bool room = remote != NULL && ones != NULL;
+    int rc = room ? shmemi_archive_put(at + p->direct, direct, n * sizeof *direct) : -1;
     rc = rc ?: shmemi_archive_put(at + p->remote, remote, n * sizeof *remote);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES && rc == 0; f++)
         rc = shmemi_archive_put(at + p->sync[f], ones, 2 * p->n_teams * sizeof *ones);
     free(ones);
     free(remote);
-    return rc;
+    return rc == 0 ? NULL
+           : room  ? shmemi_state.core->error()
+                   : "no memory for the tables of device code of NVIDIA's archive";
 }
 
 /* Agrees with all PEs on the least of what they contribute, and of the numbers of teams for which
@@ -194,10 +196,13 @@ static void allocate(const char *call)
         free(direct);
         return;
     }
-    if (shmemi_state.core->gpu_clear(shmemi_archive_memory.block,
-                                     shmemi_archive_memory.places.size) != SHMEMI_DONE ||
-        fill(direct) != 0)
-        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
+    const char *cause =
+        shmemi_state.core->gpu_clear(shmemi_archive_memory.block,
+                                     shmemi_archive_memory.places.size) != SHMEMI_DONE
+            ? shmemi_state.core->error()
+            : fill(direct);
+    if (cause != NULL)
+        shmemi_abort(call, NULL, "%s", cause);
     free(direct);
     shmemi_archive_memory.status = SHMEMI_ARCHIVE_READY;
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);

@@ -47,7 +47,8 @@ void shmemi_wait_over(struct shmemi_waiter *w);
                     .limited = true)
 
 /* After a test that did not succeed: fails the call if a PE is lost, since the lost PE may have
- * been the one that was to store the tested word. */
+ * been the one that was to store the tested word. That sets the thread's last error and calls the
+ * program's handler; the test still returns its result. */
 SHMEMI_INLINE void shmemi_fail_test_if_lost(const char *call)
 {
     int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_ending_loss(SHMEMI_ANY_TESTED) : -1;

@@ -45,7 +45,7 @@ type port struct {
 	wake.Words
 	armedAt uint32 // the count of polls when the proxy thread went to sleep
 
-	bursts bursts
+	bursts bursts // counts, for all contexts, the batches held for more small operations, in the first context's State
 
 	maxSequences uint32
 

@@ -4,6 +4,7 @@
 // the kernel waits for a free multiprocessor of the GPU: if the program's kernels occupy all of
 // these and one of the kernels waits for the operation, neither continues.
 //
-// A Unit may be used from any goroutine. It applies operations one after the
-// other, with relaxed order and system scope.
+// A Unit may be used from any goroutine. Its operations have relaxed order and system scope. Do
+// applies them one after the other, and waits for each; DeviceUnit.Put only queues one on a stream,
+// which alone orders it.
 package amo

@@ -11,8 +11,9 @@ import (
 // TokenOf returns the job word of a message of n bytes to a PE: the job's token, combined with the
 // message's seal if the job has seals. A seal is a keyed hash by which the target notices a change
 // on the way: SipHash with one round for each word and three at the end, whose initial constants
-// these are. It hashes the PE and n instead of the job word. The n bytes are contiguous in memory,
-// the header first. fastpath/seal.h is the same in C.
+// these are. It hashes the header, with the PE and n instead of the job word, and the payload unless
+// leavesPayloadOut: changes in the program's own bytes are not noticed. The n bytes are contiguous in
+// memory, the header first. fastpath/seal.h is the same in C.
 func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	if s.Seal == [2]uint64{} {
 		return s.Job

@@ -1,5 +1,6 @@
 /*
- * av.c: address vectors. A peer's file is mapped when it is first needed.
+ * av.c: address vectors. A peer's file is mapped when it is first needed. Names such as G12e are
+ * rows of rules.tsv, of which a test may switch off each (without).
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -104,8 +105,8 @@ static int add(struct av *av, uint64_t id, fi_addr_t *addr)
     return 0;
 }
 
-/* Implements fi_av_insert, and returns how many addresses were inserted. An address that is no
- * endpoint's is an error, or by rule G12e an endpoint that never answers. */
+/* Implements fi_av_insert, and returns how many addresses were inserted. By rule G12e an address
+ * that is no endpoint's is an error; without the rule it is an endpoint that never answers. */
 static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
                   uint64_t flags, void *context)
 {

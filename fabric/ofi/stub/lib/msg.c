@@ -153,8 +153,8 @@ static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t d
     return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
-/* Doubles the receive queue if no rule limits its length (R16c, R16f are switched off). Returns
- * false if one does, or without memory. */
+/* Doubles the receive queue if a test has switched off R16c or R16f, of which either limits its
+ * length. Returns false if both hold, or without memory. */
 static bool more_receives(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
