@@ -130,7 +130,7 @@ func (c *Channel) take() (bool, error) {
 	c.held = time.Time{}
 	switch r.op {
 	case opQuiet:
-		c.pairs = append(c.pairs, quiet{position: at, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true})
+		c.pairs = append(c.pairs, c.pushQuiet(at))
 	case opFence:
 		c.owed = c.owed || c.dirty
 	case opAMO:
@@ -231,6 +231,11 @@ func (c *Channel) publish() {
 	}
 }
 
+// pushQuiet pushes a quiet for the requests below a position in the channel.
+func (c *Channel) pushQuiet(position uint64) quiet {
+	return quiet{position: position, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true}
+}
+
 // settleQuiets acknowledges quiets that are complete, and pushes one for the position that kernels
 // have requested since, once the requests below it are in the ring. It reports whether it did
 // anything.
@@ -244,8 +249,7 @@ func (c *Channel) settleQuiets() (worked bool) {
 	}
 	issue := atomic.LoadUint64(c.memory.word(quietIssueAt))
 	if !c.quiet.underway && issue > c.quiet.position && c.taken.Load() >= issue && c.ring.Room() >= 1 {
-		c.quiet = quiet{position: issue, at: c.ring.Push(&queue.Op{Code: queue.CodeQuiet}), underway: true}
-		worked = true
+		c.quiet, worked = c.pushQuiet(issue), true
 	}
 	// What other PEs write here is visible to kernels before the signals that follow it.
 	if issue = atomic.LoadUint64(c.memory.word(cstIssueAt)); issue != atomic.LoadUint64(c.memory.word(cstAckAt)) {
