@@ -334,6 +334,42 @@ __global__ void burst(row r, int rounds)
     FIRST nvshmem_quiet();
 }
 
+enum { SPREAD_THREADS = 64, SPREAD_WORDS = 2000 };
+
+/* What PE pe puts into word i, of 2^17, in a turn. */
+__device__ int stamp(int turn, int pe, int i)
+{
+    return (turn << 22) + (pe << 17) + i;
+}
+
+/* Each thread puts its words of this turn at the peer, and does not wait. */
+__global__ void spread(row r)
+{
+    const int at = (int)threadIdx.x * SPREAD_WORDS;
+    for (int i = 0; i < SPREAD_WORDS; i++)
+        r.source[at + i] = stamp(r.turn, r.me, at + i);
+    __threadfence_system();
+    nvshmem_int_put_nbi(r.dest + at, r.source + at, SPREAD_WORDS, r.peer);
+}
+
+/* Counts the words that PE `from` has not put in this turn, among those that a thread reads at
+ * `words`. */
+__global__ void count_wrong(row r, const int *words, int from)
+{
+    const int at = (int)threadIdx.x * SPREAD_WORDS;
+    int wrong = 0;
+    for (int i = 0; i < SPREAD_WORDS; i++)
+        wrong += words[at + i] != stamp(r.turn, from, at + i);
+    atomicAdd(r.found, wrong);
+}
+
+/* Gets the words that this PE's threads have put at the peer. */
+__global__ void get_back(row r, int *words)
+{
+    const int at = (int)threadIdx.x * SPREAD_WORDS;
+    nvshmem_int_get(words + at, r.dest + at, SPREAD_WORDS, r.peer);
+}
+
 __global__ void end_job()
 {
     nvshmem_global_exit(7);
@@ -598,6 +634,40 @@ static void collectives(int S, int team, const char *name)
     r.turn = 0;
 }
 
+/* Puts of one kernel are complete behind a barrier on its stream, and behind a quiet on it. */
+static void on_a_stream()
+{
+    enum { TURNS = 50 };
+    const int left = (me + n - 1) % n;
+    int *back = r.dest + WORDS / 2;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int quiet = 0; quiet < 2; quiet++) {
+        problem.clear();
+        CHECK(cudaMemset(r.found, 0, sizeof(int)));
+        CHECK(cudaDeviceSynchronize());
+        for (r.turn = 1; r.turn <= TURNS; r.turn++) {
+            spread<<<1, SPREAD_THREADS, 0, stream>>>(r);
+            if (quiet) {
+                nvshmemx_quiet_on_stream(stream);
+                get_back<<<1, SPREAD_THREADS, 0, stream>>>(r, back);
+                count_wrong<<<1, SPREAD_THREADS, 0, stream>>>(r, back, me);
+            } else {
+                nvshmemx_barrier_all_on_stream(stream);
+                count_wrong<<<1, SPREAD_THREADS, 0, stream>>>(r, r.dest, left);
+            }
+            nvshmemx_barrier_all_on_stream(stream); /* the peer has read this turn's words */
+        }
+        CHECK(cudaGetLastError());
+        CHECK(cudaStreamSynchronize(stream));
+        CHECK(cudaMemcpy(found.data(), r.found, sizeof(int), cudaMemcpyDeviceToHost));
+        expect(0, 0);
+        report(quiet ? "quiet on a stream" : "barrier on a stream", "", THREAD, TURNS);
+    }
+    r.turn = 0;
+    CHECK(cudaStreamDestroy(stream));
+}
+
 static void launch()
 {
     void *args[] = {&r};
@@ -723,8 +793,8 @@ int main(int argc, char **argv)
         else
             memcpy(&source[i], &(number = (float)((i - WORDS / 2) % 100)), sizeof number);
     }
-    CHECK(cudaMemcpy(r.source, source.data(), WORDS * sizeof(int), cudaMemcpyHostToDevice));
     for (int time = 0; time < times; time++) {
+        CHECK(cudaMemcpy(r.source, source.data(), WORDS * sizeof(int), cudaMemcpyHostToDevice));
         nvshmem_team_t all = NVSHMEM_TEAM_INVALID, half = NVSHMEM_TEAM_INVALID;
         nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &all);
         nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, me % 2, 2, (n + 1 - me % 2) / 2, NULL, 0,
@@ -738,6 +808,7 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
         launch();
+        on_a_stream();
         nvshmem_team_destroy(half);
         nvshmem_team_destroy(all);
     }
