@@ -117,16 +117,22 @@ def on_the_wire(metric, size, pes):
 
 
 def measure_wire(work, pes, rows, milliseconds, limit):
-    """The rows of a library with the times that bare TCP takes for the same bytes."""
+    """Two rows for each of a library: what bare TCP takes for the same bytes ("wire"), and what it
+    takes in the frames and system calls of libfabric's provider ("framed")."""
     sizes = sorted({on_the_wire(r["metric"], r["size"], pes)[1] for r in rows})
     start = ["build/bin/shmemrun", "-n", "2", "--hosts", "2", "--host-netns"]
     argv = [*start, os.path.join(work, "wire"), work, str(milliseconds), *map(str, sizes)]
     _, out, err = systems.run(argv, limit)
     took = {(r["metric"], r["size"]): r["value"] for r in systems.rows(out)}
-    if len(took) != 2 * len(sizes):
+    if len(took) != 4 * len(sizes):
         print(f"bench: wire, {pes} PEs: {err[-800:]}", flush=True)
         return []
-    return [{**r, "value": took[on_the_wire(r["metric"], r["size"], pes)]} for r in rows]
+    found = []
+    for row in rows:
+        way, size = on_the_wire(row["metric"], row["size"], pes)
+        found.append({**row, "system": "wire", "value": took[way, size]})
+        found.append({**row, "system": "framed", "value": took[f"{way}_framed", size]})
+    return found
 
 
 def page(rows, facts, failures=()):
@@ -138,13 +144,14 @@ def page(rows, facts, failures=()):
         "The program of shmem-perf on libshmem and on Open MPI's OSHMEM, in network namespaces of",
         "one machine, in turn. Each cell is the median of the rounds in us. The ratios are the",
         "time of libshmem divided by that of OSHMEM, and by the time that the same bytes take",
-        "over TCP, with one connection and one thread at each end (`bench/wire.c`, two hosts).",
+        "over TCP, with one connection and one thread at each end (`bench/wire.c`, two hosts):",
+        "bare, and framed, with the headers and system calls of libfabric's provider tcp.",
         f"{where}.",
     ]
     for pes, hosts in sorted({(r["pes"], r["hosts"]) for r in rows}, key=lambda p: (p[1], p[0])):
         lines += ["", f"## {pes} PEs on {hosts} hosts", ""]
-        lines += ["| call | bytes | libshmem | OSHMEM | ratio | wire | ratio |"]
-        lines += ["|---|--:|--:|--:|--:|--:|--:|"]
+        lines += ["| call | bytes | libshmem | OSHMEM | ratio | bare | ratio | framed | ratio |"]
+        lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
         at = {}
         for r in rows:
             if (r["pes"], r["hosts"]) == (pes, hosts):
@@ -152,7 +159,7 @@ def page(rows, facts, failures=()):
         for (metric, size), of in sorted(at.items()):
             ours = of.get("libshmem")
             cells = [f"{ours:.3g}" if ours else ""]
-            for other in (of.get("oshmem"), of.get("wire")):
+            for other in (of.get("oshmem"), of.get("wire"), of.get("framed")):
                 cells.append(f"{other:.3g}" if other else "")
                 cells.append(f"{ours / other:.2f}" if ours and other else "")
             lines.append(f"| {metric} | {size or ''} | {' | '.join(cells)} |")
@@ -197,7 +204,7 @@ def main():
                         values.setdefault(key, []).append(row["value"])
                     if hosts == 2 and system.name == "libshmem":
                         for row in measure_wire(work, pes, found, args.milliseconds, args.limit):
-                            key = (pes, hosts, "wire", row["metric"], row["size"])
+                            key = (pes, hosts, row["system"], row["metric"], row["size"])
                             values.setdefault(key, []).append(row["value"])
     names = ("pes", "hosts", "system", "metric", "size")
     rows = [

@@ -40,11 +40,12 @@ class Hosts(unittest.TestCase):
         ]
         rows.append({**rows[0], "pes": 4, "metric": "barrier_all", "size": 0})
         text = collectives_hosts.page(rows, {"cores": 8})
-        self.assertIn("| sum | 8 | 5 | 10 | 0.50 |  |  |", text)
+        self.assertIn("| sum | 8 | 5 | 10 | 0.50 |  |  |  |  |", text)
         self.assertIn("## 4 PEs on 2 hosts", text)
-        self.assertIn("| barrier_all |  | 5 |  |  |  |  |", text)
-        text = collectives_hosts.page([*rows, {**rows[0], "system": "wire", "median": 4}], {})
-        self.assertIn("| sum | 8 | 5 | 10 | 0.50 | 4 | 1.25 |", text)
+        self.assertIn("| barrier_all |  | 5 |  |  |  |  |  |  |", text)
+        rows += [{**rows[0], "system": s, "median": m} for s, m in (("wire", 4), ("framed", 5.5))]
+        text = collectives_hosts.page(rows, {})
+        self.assertIn("| sum | 8 | 5 | 10 | 0.50 | 4 | 1.25 | 5.5 | 0.91 |", text)
 
     def test_wire(self):
         def sent(metric):

@@ -11,7 +11,10 @@
  *   metric  size  value  unit
  *
  * one_way is half of a round in which each end sends size bytes after it has received those of the
- * other. both_ways is a round in which both ends send size bytes at once.
+ * other. both_ways is a round in which both ends send size bytes at once. one_way_framed and
+ * both_ways_framed make the system calls of a library on libfabric's provider tcp, too: a header
+ * before the bytes, an epoll_wait before each receive, a first receive into a buffer from which the
+ * bytes are copied, and behind more bytes than fit one message another message that says so.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,14 +26,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCHES = 9 };
+enum {
+    BATCHES = 9,
+    /* Of libfabric's provider tcp and libshmem: bytes of both headers of a message, bytes that fit
+     * one message with a signal, and bytes that a receive takes before the header is known. */
+    HEADER = 72,
+    MESSAGE = 4104,
+    PREFETCH = 9000
+};
 
 static int first;      /* this process is the first one, which listens and prints */
 static int wire;       /* the connection */
+static int watch;      /* the epoll descriptor that watches it */
 static double budget;  /* nanoseconds for each figure */
 static char *out, *in; /* the bytes to send, and those received */
 
@@ -98,6 +111,9 @@ static void meet(const char *folder)
         need(connect(wire, (struct sockaddr *)&at, sizeof at) == 0, "connect");
     }
     need(setsockopt(wire, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "TCP_NODELAY");
+    watch = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    need(watch >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, wire, &event) == 0, "watch the connection");
 }
 
 /* Sends and receives so many bytes at the same time. */
@@ -116,6 +132,85 @@ static void move(size_t to_send, size_t to_get)
             got += n > 0 ? (size_t)n : 0;
         }
     }
+}
+
+/* Returns how many bytes a transfer of `size` bytes has with the headers of its messages. */
+static size_t framed(size_t size)
+{
+    return size == 0 ? 0 : HEADER + size + (size > MESSAGE ? HEADER : 0);
+}
+
+/* Sends what is left of a transfer of `size` bytes, of which *sent bytes are gone, headers counted:
+ * the header with the bytes, and then the message behind them. */
+static void send_framed(size_t size, size_t *sent)
+{
+    static char header[HEADER];
+    const size_t first_part = HEADER + size;
+    struct iovec parts[2];
+    struct msghdr m = {.msg_iov = parts};
+    size_t at = *sent;
+    if (at >= first_part) { /* the second message */
+        at -= first_part;
+        size = 0;
+    }
+    if (at < HEADER)
+        parts[m.msg_iovlen++] = (struct iovec){header + at, HEADER - at};
+    at = at < HEADER ? 0 : at - HEADER;
+    if (at < size)
+        parts[m.msg_iovlen++] = (struct iovec){out + at, size - at};
+    ssize_t n = sendmsg(wire, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    need(n > 0 || (n < 0 && errno == EAGAIN), "send");
+    *sent += n > 0 ? (size_t)n : 0;
+}
+
+/* Receives what has come of a transfer of `size` bytes, of which *got bytes are here. A receive at
+ * the start of a message goes into a buffer; one in its middle goes where the bytes belong. */
+static void receive_framed(size_t size, size_t *got)
+{
+    static char prefetched[PREFETCH];
+    struct epoll_event event;
+    int ready = epoll_wait(watch, &event, 1, 0);
+    need(ready >= 0 || errno == EINTR, "epoll_wait");
+    if (ready <= 0)
+        return;
+    const size_t left = framed(size) - *got, first_part = HEADER + size;
+    const int at_start = *got < HEADER || *got >= first_part;
+    char *to = at_start ? prefetched : in + (*got - HEADER);
+    size_t most = at_start ? PREFETCH : first_part - *got;
+    ssize_t n = recv(wire, to, most < left ? most : left, MSG_DONTWAIT);
+    need(n > 0 || (n < 0 && errno == EAGAIN), "receive");
+    if (n > HEADER && *got == 0)
+        memcpy(in, prefetched + HEADER, (size_t)n - HEADER < size ? (size_t)n - HEADER : size);
+    *got += n > 0 ? (size_t)n : 0;
+}
+
+/* Sends and receives transfers of so many bytes at the same time. */
+static void move_framed(size_t to_send, size_t to_get)
+{
+    const size_t all = framed(to_send), wanted = framed(to_get);
+    size_t sent = 0, got = 0;
+    while (sent < all || got < wanted) {
+        if (sent < all)
+            send_framed(to_send, &sent);
+        else
+            receive_framed(to_get, &got);
+        if (sent < all && got < wanted)
+            receive_framed(to_get, &got);
+    }
+}
+
+static void one_way_framed(size_t size)
+{
+    if (first)
+        move_framed(size, 0);
+    move_framed(0, size);
+    if (!first)
+        move_framed(size, 0);
+}
+
+static void both_ways_framed(size_t size)
+{
+    move_framed(size, size);
 }
 
 static void one_way(size_t size)
@@ -191,6 +286,8 @@ int main(int argc, char **argv)
         size_t size = strtoull(argv[i], NULL, 10);
         measure("one_way", one_way, size, 0.5);
         measure("both_ways", both_ways, size, 1);
+        measure("one_way_framed", one_way_framed, size, 0.5);
+        measure("both_ways_framed", both_ways_framed, size, 1);
     }
     fflush(stdout);
     return 0;
