@@ -108,8 +108,10 @@ struct shmemi_state {
     uint32_t net_signals; /* 1: the signals of large puts to a PE come in the order of the puts */
     uint32_t collectives; /* algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0 */
     uint32_t wire_latency; /* what a message between nodes takes, for the model of collective calls: nanoseconds until it has come */
-    uint32_t wire_post; /* nanoseconds of the sender until it can send the next */
+    uint32_t wire_post; /* nanoseconds of the sender until it can send the next, if it also receives one */
     uint32_t wire_kib; /* and for each KiB */
+    uint32_t wire_send; /* percent of these two that a sender takes which receives nothing */
+    uint32_t wire_receive; /* percent of them that a receiver takes which sends nothing */
     int32_t thread_level; /* the front's */
     uint32_t init_count; /* the front's */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
@@ -129,7 +131,7 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t report_requests; /* reports requested by a signal: each waiter writes one */
     int32_t report_request_fd; /* an eventfd of the core, written when a report is requested, or 0 */
-    unsigned char pad10[16];
+    unsigned char pad10[8];
     _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* kernels push operations into rings */
@@ -206,22 +208,24 @@ _Static_assert(offsetof(struct shmemi_state, collectives) == 392, "state_collect
 _Static_assert(offsetof(struct shmemi_state, wire_latency) == 396, "state_wire_latency");
 _Static_assert(offsetof(struct shmemi_state, wire_post) == 400, "state_wire_post");
 _Static_assert(offsetof(struct shmemi_state, wire_kib) == 404, "state_wire_kib");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 408, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 412, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 416, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 424, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 432, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 440, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 448, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 456, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 648, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 656, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 848, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 856, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 864, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 868, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, report_requests) == 872, "state_report_requests");
-_Static_assert(offsetof(struct shmemi_state, report_request_fd) == 876, "state_report_request_fd");
+_Static_assert(offsetof(struct shmemi_state, wire_send) == 408, "state_wire_send");
+_Static_assert(offsetof(struct shmemi_state, wire_receive) == 412, "state_wire_receive");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 416, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 420, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 424, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 432, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 440, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 448, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 456, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 464, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 656, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 664, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 856, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 864, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 872, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 876, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, report_requests) == 880, "state_report_requests");
+_Static_assert(offsetof(struct shmemi_state, report_request_fd) == 884, "state_report_request_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_started) == 896, "state_gpu_started");
 _Static_assert(offsetof(struct shmemi_state, gpu_settled) == 904, "state_gpu_settled");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 912, "state_kernel_rings");

@@ -103,6 +103,7 @@ func fill(s *State, j *job.Job) {
 		wire := j.Network.Wire()
 		s.collectives = uint32(j.JobInfo.Collectives)
 		s.wireLatency, s.wirePost, s.wireKib = wire.Latency, wire.Post, wire.KiB
+		s.wireSend, s.wireReceive = wire.Send, wire.Receive
 		n := j.Engine.Native()
 		C.shmemi_core_set_fastpath(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),

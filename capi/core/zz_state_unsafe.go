@@ -102,8 +102,10 @@ type State struct {
 	netSignals      uint32  // 1: the signals of large puts to a PE come in the order of the puts
 	collectives     uint32  // algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0
 	wireLatency     uint32  // what a message between nodes takes, for the model of collective calls: nanoseconds until it has come
-	wirePost        uint32  // nanoseconds of the sender until it can send the next
+	wirePost        uint32  // nanoseconds of the sender until it can send the next, if it also receives one
 	wireKib         uint32  // and for each KiB
+	wireSend        uint32  // percent of these two that a sender takes which receives nothing
+	wireReceive     uint32  // percent of them that a receiver takes which sends nothing
 	threadLevel     int32   // the front's
 	initCount       uint32  // the front's
 	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
@@ -123,7 +125,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	reportRequests  uint32    // reports requested by a signal: each waiter writes one
 	reportRequestFD int32     // an eventfd of the core, written when a report is requested, or 0
-	_               [16]byte
+	_               [8]byte
 	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // kernels push operations into rings
@@ -202,22 +204,24 @@ var (
 	_ [396]byte  = [unsafe.Offsetof(State{}.wireLatency)]byte{}
 	_ [400]byte  = [unsafe.Offsetof(State{}.wirePost)]byte{}
 	_ [404]byte  = [unsafe.Offsetof(State{}.wireKib)]byte{}
-	_ [408]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [412]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [416]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [424]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [432]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [440]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [448]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [456]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [648]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [656]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [848]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [856]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [864]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [868]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [872]byte  = [unsafe.Offsetof(State{}.reportRequests)]byte{}
-	_ [876]byte  = [unsafe.Offsetof(State{}.reportRequestFD)]byte{}
+	_ [408]byte  = [unsafe.Offsetof(State{}.wireSend)]byte{}
+	_ [412]byte  = [unsafe.Offsetof(State{}.wireReceive)]byte{}
+	_ [416]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [420]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [424]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [432]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [440]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [448]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [456]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [464]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [656]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [664]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [856]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [864]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [872]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [876]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [880]byte  = [unsafe.Offsetof(State{}.reportRequests)]byte{}
+	_ [884]byte  = [unsafe.Offsetof(State{}.reportRequestFD)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.gpuStarted)]byte{}
 	_ [904]byte  = [unsafe.Offsetof(State{}.gpuSettled)]byte{}
 	_ [912]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}

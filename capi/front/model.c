@@ -20,9 +20,18 @@ enum { WIDEST = 8 };
  * block of the elements, and sends the result to all), which takes two steps. */
 enum { FEWEST_HALVED = 8 };
 
-/* Up to this many bytes the blocks of a node are sent in one message: to copy them twice on the
+/* Up to this many bytes the blocks of a node may be sent in one message: to copy them twice on the
  * node takes less time than separate messages. */
 #define PACK_BYTES ((size_t)16 << 10)
+
+/* Up to this many bytes nodes of one PE each may collect blocks in steps. With more, messages to
+ * several nodes overlap: 256 KiB of each of 4 PEs took 241 us over tcp, and 288 in steps. */
+#define DOUBLE_BYTES ((size_t)64 << 10)
+
+/* What a message costs the PEs of a node beside its sender, in nanoseconds: they share the NIC or
+ * the kernel. With 8 PEs on each of two hosts over tcp, blocks of 256 bytes took 22.6 us in one message
+ * and 29.8 in one for each PE; with 2 PEs on each 12.2 and 12.4, and blocks of 1 KiB 17.6 and 12.3. */
+enum { SHARED_NS = 200 };
 
 /* How many bytes a PE combines or copies in a nanosecond: some 10 GB/s. */
 enum { COMBINED_PER_NS = 10 };
@@ -229,19 +238,21 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
 }
 
 /* Returns the modelled time of a broadcast in a tree, in nanoseconds: the last node gets the first
- * piece over the whole depth of the tree, and the other pieces right after it. */
+ * piece over the whole depth of the tree, and the other pieces right after it. Sender and receiver
+ * of a piece work at the same time; a node in the middle of the tree receives and sends. */
 static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
 {
     uint32_t others = t->n_nodes - 1, depth = 0;
     uint32_t children = tree.children < others ? tree.children : others;
     size_t n = (nbytes + tree.piece - 1) / tree.piece;
     double piece = n > 1 ? (double)tree.piece : (double)nbytes,
-           each = time_to_send(children, piece);
+           each = time_to_send(1, piece) / 100, send = children * each * shmemi_state.wire_send,
+           receive = each * shmemi_state.wire_receive, longer = send > receive ? send : receive;
     for (uint64_t reached = 0, level = 1; reached < others; depth++) {
         level *= children;
         reached += level;
     }
-    return depth * (latency() + each) + (double)(n - 1) * each;
+    return depth * (latency() + longer) + (double)(n - 1) * (depth > 1 ? send + receive : longer);
 }
 
 /* Returns the tree with the least modelled time, unless SHMEM_COLLECTIVES selects one. */
@@ -301,16 +312,34 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
     return time_of_doubling(t, (double)bytes) < time_direct(t->n_nodes, (double)bytes);
 }
 
-/* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
- * in one message: up to PACK_BYTES are. If each node has one PE, that is so only if an exchange in
- * steps takes less time. */
+/* Compares with a message of each member to each other node, which the members send at the same
+ * time. If each node has one PE, the exchange has to be in steps to be another one. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
+    const double all = (double)bytes, members = (double)t->n / t->n_nodes;
+    const bool alone = t->n == (int)t->n_nodes;
     if (is_selected(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
         return is_selected(SHMEMI_COLLECTIVES_PACKED);
-    if (bytes > PACK_BYTES || t->n > (int)t->n_nodes)
-        return bytes <= PACK_BYTES;
-    return shmemi_model_doubles(t, bytes);
+    if (bytes > (alone ? DOUBLE_BYTES : PACK_BYTES))
+        return false;
+    double apart = time_direct(t->n_nodes, all / members) +
+                   SHARED_NS * (members - 1) * (t->n_nodes - 1.0);
+    if (time_of_doubling(t, all) < apart)
+        return true;
+    return !alone && !shmemi_in_pairs(t->n_nodes) && time_direct(t->n_nodes, all) <= apart;
+}
+
+/* Compares the messages that are saved with the copy of each block from the memory of a round to
+ * the member that it is for. */
+bool shmemi_model_swaps_packed(const struct shmemi_team *t, size_t nbytes)
+{
+    const double others = t->n_nodes - 1.0, members = t->columns, each = (double)nbytes;
+    if (is_selected(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
+        return is_selected(SHMEMI_COLLECTIVES_PACKED);
+    if (nbytes * t->columns <= PACK_BYTES)
+        return true;
+    return time_to_send(others, members * each) + others * members * each / COMBINED_PER_NS <
+           time_to_send(others * members, each);
 }
 
 /* Compares with a message to each node. In steps each block is copied before it is sent. Blocks

@@ -119,9 +119,13 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
  * steps, each of which doubles what a leader has. Otherwise each sends to all the others. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
- * in one message. */
+/* Reports whether a collect sends the blocks of a node's members, `bytes` bytes together, to another
+ * node in one message. Otherwise each member sends its block to each other node. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
+
+/* Reports whether an all-to-all sends the blocks for the members of a node, of `nbytes` bytes each,
+ * in one message. Otherwise each goes to its member by itself. */
+bool shmemi_model_swaps_packed(const struct shmemi_team *t, size_t nbytes);
 
 /* Reports whether an all-to-all of blocks for nodes, of `bytes` bytes each, takes less modelled
  * time in steps than with a message for each block. */

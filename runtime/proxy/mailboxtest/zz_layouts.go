@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb2f746d846a5817d
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x42b9e13622352f6e
 import "C"

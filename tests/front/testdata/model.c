@@ -24,10 +24,19 @@ static struct shmemi_team of(uint32_t nodes, int n)
     return (struct shmemi_team){.n = n, .n_nodes = nodes};
 }
 
-static void wire(uint32_t latency, uint32_t post, uint32_t kib)
+static void tcp(void)
 {
-    shmemi_state =
-        (struct shmemi_state){.wire_latency = latency, .wire_post = post, .wire_kib = kib};
+    shmemi_state = (struct shmemi_state){.wire_latency = 2000,
+                                         .wire_post = 6000,
+                                         .wire_kib = 400,
+                                         .wire_send = 36,
+                                         .wire_receive = 40};
+}
+
+static void efa(void)
+{
+    shmemi_state = (struct shmemi_state){
+        .wire_latency = 15000, .wire_post = 500, .wire_kib = 82, .wire_send = 100};
 }
 
 static enum shmemi_reduction reduction(uint32_t nodes, size_t bytes)
@@ -46,14 +55,14 @@ static struct shmemi_tree tree(uint32_t nodes, size_t bytes)
 /* Few messages count over tcp, and few steps where messages cost little. */
 static void reductions(void)
 {
-    wire(2000, 6000, 400);
+    tcp();
     check(reduction(2, 64) == SHMEMI_STRAIGHT, "tcp, straight", 2, 64);
     check(reduction(2, 1 << 20) == SHMEMI_OWNERS, "tcp, owners", 2, 1 << 20);
     check(reduction(4, 64) == SHMEMI_PAIRS, "tcp, pairs", 4, 64);
     check(reduction(4, 32 << 10) == SHMEMI_PAIRS, "tcp, pairs", 4, 32 << 10);
     check(reduction(4, 1 << 20) == SHMEMI_OWNERS, "tcp, owners", 4, 1 << 20);
     check(reduction(3, 64) == SHMEMI_STRAIGHT, "tcp, straight", 3, 64);
-    wire(15000, 500, 82);
+    efa();
     check(reduction(4, 64) == SHMEMI_STRAIGHT, "EFA, straight", 4, 64);
     check(reduction(16, 64) == SHMEMI_STRAIGHT, "EFA, straight", 16, 64);
     /* TestSimColumns in runtime/proxy has their times. */
@@ -75,7 +84,7 @@ static void in_dest(void)
 {
     struct shmemi_team t = of(16, 128);
     char rounds = 0;
-    wire(15000, 500, 82);
+    efa();
     t.columns = 8;
     check(shmemi_model_in_dest(&t, 1024), "no rounds, in dest", 16, 1024);
     t.rounds = &rounds;
@@ -93,13 +102,15 @@ static void in_dest(void)
 
 static void trees(void)
 {
-    wire(15000, 500, 82);
+    efa();
     check(tree(4, 8).children == 8, "EFA, wide", 4, 8);
     check(tree(128, 8).children == 8, "EFA, wide", 128, 8);
     check(tree(4, 64 << 20).children == 1, "EFA, chain", 4, 64 << 20);
     check(tree(4, 64 << 20).piece <= 256 << 10, "EFA, pieces", 4, 64 << 20);
-    wire(2000, 6000, 400);
+    tcp();
     check(tree(4, 8).children > 1, "tcp, no chain", 4, 8);
+    check(tree(4, 256 << 10).children > 2, "tcp, no chain", 4, 256 << 10);
+    check(tree(4, 256 << 10).piece == 256 << 10, "tcp, one piece", 4, 256 << 10);
     check(tree(4, 4 << 20).children == 1, "tcp, chain", 4, 4 << 20);
     /* In one piece, of an active set. */
     struct shmemi_team t = of(16, 16);
@@ -114,7 +125,7 @@ static void trees(void)
 /* The words of SHMEM_COLLECTIVES count more than the figures. */
 static void words(void)
 {
-    wire(2000, 6000, 400);
+    tcp();
     shmemi_state.collectives = SHMEMI_COLLECTIVES_OWNERS | SHMEMI_COLLECTIVES_CHAIN;
     check(reduction(4, 64) == SHMEMI_OWNERS, "owners", 4, 64);
     check(tree(4, 8).children == 1, "chain", 4, 8);
@@ -140,21 +151,41 @@ static void words(void)
 static void packs(void)
 {
     struct shmemi_team t = of(4, 4);
-    wire(2000, 6000, 400);
+    tcp();
     check(shmemi_model_packs(&t, 8), "tcp, packed", 4, 8);
     check(!shmemi_model_packs(&t, 4096), "tcp, apart", 4, 4096);
     check(!shmemi_model_packs(&t, 1 << 20), "tcp, apart", 4, 1 << 20);
-    wire(15000, 500, 82);
+    efa();
     check(!shmemi_model_packs(&t, 8), "EFA, apart", 4, 8);
     t = of(6, 6);
-    wire(2000, 6000, 400);
+    tcp();
     check(!shmemi_model_packs(&t, 8), "tcp, six nodes", 6, 8);
     t = of(19, 19);
     check(shmemi_model_packs(&t, 8), "tcp, packed", 19, 8);
-    wire(15000, 500, 82);
+    efa();
     check(!shmemi_model_packs(&t, 8), "EFA, apart", 19, 8);
     t = of(1000, 1000);
     check(shmemi_model_packs(&t, 8), "EFA, packed", 1000, 8);
+}
+
+/* Several PEs on each node: the small blocks of a node go in one message, and others in a message
+ * each, which the PEs send at the same time. An all-to-all has a message for each pair of PEs. */
+static void packs_of_several(void)
+{
+    struct shmemi_team t = of(2, 16);
+    t.columns = 8;
+    tcp();
+    check(shmemi_model_packs(&t, 8 * 8), "tcp, packed", 2, 8);
+    check(!shmemi_model_packs(&t, 8 * 1024), "tcp, apart", 2, 1024);
+    check(shmemi_model_swaps_packed(&t, 32 << 10), "tcp, packed", 2, 32 << 10);
+    check(!shmemi_model_swaps_packed(&t, 1 << 20), "tcp, apart", 2, 1 << 20);
+    t = of(4, 16);
+    check(shmemi_model_packs(&t, 4 * 256), "tcp, packed", 4, 256);
+    check(!shmemi_model_packs(&t, 4 * 2048), "tcp, apart", 4, 2048);
+    efa();
+    check(!shmemi_model_packs(&t, 4 * 8), "EFA, apart", 4, 8); /* two steps take two latencies */
+    t = of(128, 1024);
+    check(shmemi_model_packs(&t, 8 * 8), "EFA, packed", 128, 8);
 }
 
 /* Small blocks go to many nodes in steps: each is sent several times, but few messages are. */
@@ -167,13 +198,13 @@ static void swaps(void)
     } of_efa[] = {{16, 8, false},  {64, 8, false},   {300, 8, true},     {300, 64, false},
                   {1000, 8, true}, {1000, 64, true}, {300, 1024, false}, {1000, 4096, false}};
     struct shmemi_team t;
-    wire(15000, 500, 82);
+    efa();
     for (size_t i = 0; i < sizeof of_efa / sizeof *of_efa; i++) {
         t = of(of_efa[i].nodes, (int)of_efa[i].nodes);
         check(shmemi_model_swaps_in_steps(&t, of_efa[i].bytes) == of_efa[i].steps,
               of_efa[i].steps ? "EFA, in steps" : "EFA, not in steps", t.n_nodes, of_efa[i].bytes);
     }
-    wire(2000, 6000, 400);
+    tcp();
     t = of(3, 3);
     check(!shmemi_model_swaps_in_steps(&t, 8), "tcp, not in steps", 3, 8);
     t = of(19, 19);
@@ -188,7 +219,7 @@ static void scatters(void)
 {
     struct shmemi_team t = of(16, 16);
     t.round_bytes = SHMEMI_WORLD_ROUND;
-    wire(15000, 500, 82);
+    efa();
     check(!shmemi_model_scatters_in_halves(&t, 8, 8), "EFA, not in halves", 16, 8);
     t = of(300, 300);
     t.round_bytes = SHMEMI_WORLD_ROUND;
@@ -205,7 +236,7 @@ static void scatters(void)
 /* Of a job on one node all figures are 0. */
 static void none(void)
 {
-    wire(0, 0, 0);
+    shmemi_state = (struct shmemi_state){0};
     check(!shmemi_model_pairs(16, 8), "no pairs", 16, 8);
 }
 
@@ -216,6 +247,7 @@ int main(void)
     trees();
     words();
     packs();
+    packs_of_several();
     swaps();
     scatters();
     none();
