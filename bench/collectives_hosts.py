@@ -27,6 +27,9 @@ PLACES = ((2, 2), (4, 2), (8, 2), (16, 2), (4, 4), (8, 4), (16, 4))  # PEs and h
 class Libshmem(systems.Libshmem):
     tries = 1
 
+    def end_strays(self):
+        """shmemrun leaves no processes."""
+
     def command(self, pes, hosts, argv):
         return ["build/bin/shmemrun", "-n", str(pes), "--hosts", str(hosts), "--host-netns", *argv]
 
@@ -35,6 +38,10 @@ class OpenMPI(systems.OpenMPI):
     # With several PEs on a host, shmem_init of 4.1.6 ends every second start by signal 11, in
     # mca_memheap_modex_recv_all, whatever its components are.
     tries = 6
+
+    def end_strays(self):
+        """Ends PEs that are left after a crash, which would take processors from later runs."""
+        systems.run(["pkill", "-KILL", "-f", self.binary("perf")], 10)
 
     # Three scripts. shmemrun starts HOST once for each host, in a network namespace. The first HOST
     # starts oshrun; oshrun starts its daemon for another host by AGENT, its substitute for ssh,
@@ -103,6 +110,7 @@ def measure(system, pes, hosts, milliseconds, most, limit):
             argv = system.command(pes, hosts, [system.binary("perf"), *arguments])
             _, out, err = systems.run(argv, limit, env)
             rows = systems.rows(out, CALLS + GATHERING)
+            system.end_strays()
             if rows:
                 break
         # The last row counts the figures with wrong data.
@@ -215,16 +223,21 @@ def main():
                         for row in measure_wire(work, pes, found, args.milliseconds, args.limit):
                             key = (pes, hosts, row["system"], row["metric"], row["size"])
                             values.setdefault(key, []).append(row["value"])
+            text = write(args.out, f"collectives-hosts-{processors}", facts, values, failed)
+    print(text)
+
+
+def write(folder, name, facts, values, failed):
+    """Writes the rows and the page of the rounds so far; returns the page."""
     names = ("pes", "hosts", "system", "metric", "size")
     rows = [
         {**dict(zip(names, key)), "median": statistics.median(of), "values": of}
         for key, of in values.items()
     ]
-    name = f"collectives-hosts-{processors}"
-    output.rows(args.out, f"{name}.jsonl", facts, rows)
+    output.rows(folder, f"{name}.jsonl", facts, rows)
     text = page(rows, facts, failed.items())
-    output.page(args.out, f"{name}.md", text)
-    print(text)
+    output.page(folder, f"{name}.md", text)
+    return text
 
 
 if __name__ == "__main__":

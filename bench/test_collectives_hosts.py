@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import collectives_hosts
+import output
 
 
 class Hosts(unittest.TestCase):
@@ -46,6 +47,16 @@ class Hosts(unittest.TestCase):
         rows += [{**rows[0], "system": s, "median": m} for s, m in (("wire", 4), ("framed", 5.5))]
         text = collectives_hosts.page(rows, {})
         self.assertIn("| sum | 8 | 5 | 10 | 0.50 | 4 | 1.25 | 5.5 | 0.91 |", text)
+
+    def test_write(self):
+        values = {(2, 2, "libshmem", "sum", 8): [7.0, 5.0, 6.0]}
+        with tempfile.TemporaryDirectory() as out:
+            collectives_hosts.write(out, "c", {"cores": 8}, values, {("oshmem", 2, 2): 3})
+            facts, rows = output.read(os.path.join(out, "c.jsonl"))
+            with open(os.path.join(out, "c.md"), encoding="utf-8") as f:
+                text = f.read()
+        self.assertEqual((facts, rows[0]["median"], rows[0]["pes"]), ({"cores": 8}, 6.0, 2))
+        self.assertIn("- oshmem, 2 PEs on 2 hosts: 3", text)
 
     def test_wire(self):
         def sent(metric):
