@@ -1461,9 +1461,9 @@ const char *shmemx_mesh_error_text(void);
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1482,9 +1482,9 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1564,9 +1564,9 @@ void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1609,9 +1609,9 @@ void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat1
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1692,9 +1692,9 @@ void shmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: The element.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1748,9 +1748,9 @@ struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *sou
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1831,9 +1831,9 @@ void shmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t n
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1848,9 +1848,9 @@ void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1864,9 +1864,9 @@ void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1886,9 +1886,9 @@ void shmemx_sync_all_on_stream(struct CUstream_st *stream);
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1932,9 +1932,9 @@ int shmemx_broadcastmem_on_stream(shmem_team_t team, void *dest, const void *sou
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1978,9 +1978,9 @@ int shmemx_fcollectmem_on_stream(shmem_team_t team, void *dest, const void *sour
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2027,9 +2027,9 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *sour
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2074,9 +2074,9 @@ int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2120,9 +2120,9 @@ int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2167,9 +2167,9 @@ int shmemx_bfloat16_sum_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2213,9 +2213,9 @@ int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat1
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2249,9 +2249,9 @@ int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2285,9 +2285,9 @@ int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2316,9 +2316,9 @@ int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2335,9 +2335,9 @@ int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2369,9 +2369,9 @@ void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned 
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2391,9 +2391,9 @@ void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2427,9 +2427,9 @@ void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems
  * @cmp_values input: right-hand side for each element; as status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2457,9 +2457,9 @@ void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2479,9 +2479,9 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream);
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -2500,9 +2500,9 @@ void shmemx_putmem_notify_nbi_on_stream(void *dest, const void *source, size_t n
  * @count up to 2^63 - 1
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: Later work on the stream sees the bytes of all puts that the counter has then.
  *
  * Since libshmem 0.1.
@@ -2519,9 +2519,9 @@ void shmemx_notify_wait_on_stream(int notify, uint64_t count, struct CUstream_st
  * @value up to 2^63 - 1
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.

@@ -270,21 +270,21 @@ var nvshmemxRows = []Family{
 		Name: "init_attr", Result: "int",
 		Params: []Param{
 			{Name: "flags", C: "unsigned int", Doc: "one of the NVSHMEMX_INIT constants, or 0: as nvshmem_init"},
-			{Name: "attributes", C: "nvshmemx_init_attr_t *", Role: Updated, Doc: "what the flags need"},
+			{Name: "attributes", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "what the flags need"},
 		},
 		Front: "nvshmemi_init_attr($args)",
 		Doc: "Does what nvshmem_init does, in a job that starts without a launcher. Attributes need no initializer: " +
-			"the call writes a missing version.",
+			"only the version of a later release is refused.",
 		Returns: "0, or non-zero after a message.",
 	}),
 	nvshmemFamily(Family{
 		Name: "hostlib_init_attr", Result: "int",
 		Params: []Param{
 			{Name: "flags", C: "unsigned int", Doc: "as for nvshmemx_init_attr"},
-			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "with the version set"},
+			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "as for nvshmemx_init_attr"},
 		},
 		Front:   "nvshmemi_hostlib_init_attr($args)",
-		Doc:     "Does what nvshmemx_init_attr does, for programs that load the library, and refuses attributes of another version.",
+		Doc:     "Does what nvshmemx_init_attr does, for programs that load the library.",
 		Returns: "0, or non-zero after a message.",
 	}),
 	nvshmemFamily(Family{Name: "hostlib_finalize", Front: "shmem_finalize()", Doc: "Does what nvshmem_finalize does."}),
@@ -310,12 +310,12 @@ var nvshmemxRows = []Family{
 	nvshmemFamily(Family{
 		Name: "set_attr_mpi_comm_args", Result: "int",
 		Params: []Param{
-			{Name: "mpi_comm", C: "void *", Doc: "the address of an MPI_Comm"},
+			{Name: "mpi_comm", C: "void *", Doc: "the address of an MPI_Comm, which stays in place until nvshmemx_init_attr"},
 			{Name: "nvshmem_attr", C: "nvshmemx_init_attr_t *", Role: Result, Doc: "for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM"},
 		},
 		Front:   "nvshmemi_set_attr_mpi_comm_args($args)",
-		Doc:     "Stores the communicator of the job's PEs.",
-		Returns: "0, or non-zero when a pointer is NULL.",
+		Doc:     "Stores the address of the communicator of the job's PEs.",
+		Returns: "0, or non-zero, without a message, when a pointer is NULL.",
 	}),
 	nvshmemFamily(Family{
 		Name: "init_status", Result: "int", Front: "nvshmemi_init_status()",

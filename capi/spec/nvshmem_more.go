@@ -26,15 +26,16 @@ func halfRow(f Family) Family {
 	f.Types = nvshmemHalves
 	f.Doc += " Half and bfloat16 have the same functions as other types."
 	if f.Params[0].Name == "team" {
-		return nvshmemCollective(f)
+		return nvshmemCollective(f, sameForAll)
 	}
 	f.Errors, f.Order = cmp.Or(f.Errors, remoteErrors), "As nvshmem_float_"+f.Name+"."
 	return nvshmemFamily(f)
 }
 
-// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has.
-func nvshmemCollective(f Family) Family {
-	f.Doc += " " + sameForAll
+// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has. `same`
+// is the sentence that says which arguments are the same at every PE.
+func nvshmemCollective(f Family, same string) Family {
+	f.Doc += " " + same
 	f.Returns, f.Errors, f.Order = "0, or non-zero when team is NVSHMEM_TEAM_INVALID.", collErrors, collOrder
 	return nvshmemFamily(f)
 }
@@ -150,7 +151,7 @@ func reduceScatters() []Family {
 			Front: "shmemi_reducescatter(team, dest, source, nreduce, &" + reducer + ", $call)",
 			Doc: "Combines the sources of a team element by element to " + what + ". Each PE gets its part, nreduce elements: " +
 				"the first PE of the team gets the first ones.",
-		})
+		}, "Every PE of the team makes the same call with the same arguments, except dest.")
 	}
 	var out []Family
 	for _, r := range []struct {

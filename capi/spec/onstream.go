@@ -30,9 +30,9 @@ type Stream struct {
 
 const (
 	onStream     = "_on_stream"
-	streamErrors = "Ends the job when the PE has no GPU or its heap is in main memory, when the file of the " +
-		"library's kernels is missing and the call needs it, when the driver refuses, and for the errors of the " +
-		"call without a stream."
+	streamErrors = "Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when libshmem_kernels.fatbin " +
+		"is missing and the call needs a kernel, when the driver refuses, and for the errors of the call without a " +
+		"stream."
 	streamOrder = "In the order of the stream: after earlier work on it, and before later work."
 )
 

@@ -2200,7 +2200,7 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2244,7 +2244,7 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2268,7 +2268,7 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2312,7 +2312,7 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2336,7 +2336,7 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments.
+ * call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2380,7 +2380,7 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments.
+ * call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2404,7 +2404,7 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2448,7 +2448,7 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2472,7 +2472,7 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2508,7 +2508,7 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2544,7 +2544,7 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call with the same arguments.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE

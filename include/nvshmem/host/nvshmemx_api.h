@@ -146,10 +146,10 @@ int nvshmemx_culibrary_finalize(struct CUlib_st *library);
  * nvshmemx_init_attr
  *
  * Does what nvshmem_init does, in a job that starts without a launcher. Attributes need no
- * initializer: the call writes a missing version.
+ * initializer: only the version of a later release is refused.
  *
  * @flags one of the NVSHMEMX_INIT constants, or 0: as nvshmem_init
- * @attributes symmetric, updated at pe: what the flags need
+ * @attributes input: what the flags need
  *
  * Result: 0, or non-zero after a message.
  *
@@ -160,11 +160,10 @@ int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *attributes);
 /*
  * nvshmemx_hostlib_init_attr
  *
- * Does what nvshmemx_init_attr does, for programs that load the library, and refuses attributes
- * of another version.
+ * Does what nvshmemx_init_attr does, for programs that load the library.
  *
  * @flags as for nvshmemx_init_attr
- * @attr input: with the version set
+ * @attr input: as for nvshmemx_init_attr
  *
  * Result: 0, or non-zero after a message.
  *
@@ -215,12 +214,12 @@ int nvshmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const nv
 /*
  * nvshmemx_set_attr_mpi_comm_args
  *
- * Stores the communicator of the job's PEs.
+ * Stores the address of the communicator of the job's PEs.
  *
- * @mpi_comm the address of an MPI_Comm
+ * @mpi_comm the address of an MPI_Comm, which stays in place until nvshmemx_init_attr
  * @nvshmem_attr output: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM
  *
- * Result: 0, or non-zero when a pointer is NULL.
+ * Result: 0, or non-zero, without a message, when a pointer is NULL.
  *
  * Since libshmem 0.1.
  */
@@ -566,7 +565,7 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -576,9 +575,9 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -613,7 +612,7 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -623,9 +622,9 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -660,7 +659,7 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments.
+ * call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -670,9 +669,9 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -707,7 +706,7 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -717,9 +716,9 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -754,7 +753,7 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -764,9 +763,9 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -791,7 +790,7 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -801,9 +800,9 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -828,7 +827,7 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call with the same arguments.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -838,9 +837,9 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -911,9 +910,9 @@ void nvshmemx_double_atomic_add(double *dest, double value, int pe);
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -932,9 +931,9 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1014,9 +1013,9 @@ void nvshmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1059,9 +1058,9 @@ void nvshmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloa
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1142,9 +1141,9 @@ void nvshmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: The element.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1198,9 +1197,9 @@ struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *s
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1281,9 +1280,9 @@ void nvshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1298,9 +1297,9 @@ void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_o
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1314,9 +1313,9 @@ void nvshmemx_barrier_all_on_stream(struct CUstream_st *stream);
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1336,9 +1335,9 @@ void nvshmemx_sync_all_on_stream(struct CUstream_st *stream);
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1382,9 +1381,9 @@ int nvshmemx_broadcastmem_on_stream(nvshmem_team_t team, void *dest, const void 
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1428,9 +1427,9 @@ int nvshmemx_fcollectmem_on_stream(nvshmem_team_t team, void *dest, const void *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1477,9 +1476,9 @@ int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest, const void *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1524,9 +1523,9 @@ int nvshmemx_bfloat16_max_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1570,9 +1569,9 @@ int nvshmemx_bfloat16_min_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1617,9 +1616,9 @@ int nvshmemx_bfloat16_sum_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1663,9 +1662,9 @@ int nvshmemx_bfloat16_prod_reduce_on_stream(nvshmem_team_t team, struct __nv_bfl
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1699,9 +1698,9 @@ int nvshmemx_size_and_reduce_on_stream(nvshmem_team_t team, size_t *dest, const 
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1735,9 +1734,9 @@ int nvshmemx_size_or_reduce_on_stream(nvshmem_team_t team, size_t *dest, const s
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1766,9 +1765,9 @@ int nvshmemx_size_xor_reduce_on_stream(nvshmem_team_t team, size_t *dest, const 
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1785,9 +1784,9 @@ int nvshmemx_barrier_on_stream(nvshmem_team_t team, struct CUstream_st *stream);
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1819,9 +1818,9 @@ void nvshmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigne
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1841,9 +1840,9 @@ void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t 
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1877,9 +1876,9 @@ void nvshmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nele
  * @cmp_values input: right-hand side for each element; as status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
@@ -1907,9 +1906,9 @@ void nvshmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and for the
- * errors of the call without a stream.
+ * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
+ * libshmem_kernels.fatbin is missing and the call needs a kernel, when the driver refuses, and
+ * for the errors of the call without a stream.
  * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
