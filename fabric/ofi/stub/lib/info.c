@@ -25,7 +25,7 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
         return 0;
     }
     /* R17b: efa refuses FI_HMEM without CUDA. */
-    if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_found(s))
+    if (rule(s, kind, R17b) && !cuda_found(s))
         return -FI_ENODATA;
     /* G22: programs of old API versions get FI_HMEM only if they allow RDMA. */
     const bool old = FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18));
@@ -126,12 +126,13 @@ static void alter_atomics(const struct settings *s, enum kind kind, struct fi_in
             o->ep_attr->max_order_waw_size = 0;
 }
 
-/* Grants the sizes in the hints. efa grants the orders that are both in the hints and offered
- * (R1c), and cxi grants for the send queue the orders in the hints (G49). */
+/* Grants the sizes and op_flags in the hints; a queue of wide entries whose size is not in the
+ * hints has half as many. efa grants the orders that are both in the hints and offered (R1c), and
+ * cxi grants for the send queue the orders in the hints (G49). */
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
-    const bool both = kind == KIND_EFA && rule(s, kind, R1c);
+    const bool both = rule(s, kind, R1c);
     if (h->tx_attr != NULL) {
         o->tx_attr->op_flags = h->tx_attr->op_flags;
         o->tx_attr->size = granted_size(s, kind, o->tx_attr->size, h->tx_attr->size);
@@ -202,7 +203,8 @@ static int kinds(const struct settings *s, enum kind list[2])
 }
 
 /* Reports whether an offer has FI_HMEM before the hints are read. efa always has, and refuses later
- * where CUDA is missing (R17b); efa-direct only with CUDA and peer-to-peer (R17c). */
+ * where CUDA is missing (R17b); efa-direct only with CUDA and peer-to-peer (R17c), cxi and verbs
+ * only with CUDA. */
 static bool hmem_offered(const struct settings *s, enum kind kind)
 {
     if (kind == KIND_EFA)
