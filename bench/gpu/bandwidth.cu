@@ -14,8 +14,8 @@
  *   same     also passes over the same bytes
  *   few      only when named: two sizes, and no more launches than 100 ms take
  *
- * BENCH_BYTES is the number of bytes that a launch moves, in whole rounds of the window. The window
- * is no larger than that, and at most 512 MiB.
+ * BENCH_BYTES is the number of bytes that a launch moves, through the window in whole rounds, at
+ * least one. The window is as many whole 32 MiB as that has, at least 32 and at most 512 MiB.
  */
 #include "names.h"
 #include "rows.h"

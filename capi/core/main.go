@@ -4,7 +4,8 @@
 //
 // The version script exports no Go name, only shmemi_core_table. No panic reaches the C program:
 // each function that C calls begins with a deferred guard.Catch, which takes some 4 ns of the 50 of
-// a call from C to Go, and ends the job by the front's abort function.
+// a call from C to Go, and ends the job by the front's abort function. Those that run while the
+// process ends anyway defer guard.Drop.
 package core
 
 /*

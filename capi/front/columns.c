@@ -347,7 +347,7 @@ static void reduce_few(const struct reduction *r, size_t nelems)
 }
 
 /* Divides the elements among the columns (the k-th PEs of all nodes), and reduces the share of this
- * PE's column. */
+ * PE's column; few elements may go by the leaders instead (reduce_few). */
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -371,8 +371,8 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                           .reducer = reducer,
                           .call = call};
     shmemi_sync_node(t, call);
-    /* The leaders exchange few elements if they do that in pairs (exchange.c). With a power of two
-     * of nodes reduce_share chooses: it can reduce in pairs, too. */
+    /* Few elements go by the leaders if these exchange them in steps of pairs (exchange.c). A power
+     * of two of nodes (shmemi_in_pairs) is left to reduce_share, which can reduce in pairs, too. */
     if (nelems * size <= t->slot_size && !shmemi_in_pairs(t->n_nodes) &&
         (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
         reduce_few(&r, nelems);

@@ -54,8 +54,8 @@ static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t
     shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), make_packet(data, epoch));
 }
 
-/* Stores a token (the data of one eager transfer) in tiles. The signal of a tile is stored after
- * its data, because a reader that finds the signal reads the data. */
+/* Stores a token (the data of one eager transfer, 1 to 2^30 bytes) in tiles. The signal of a tile
+ * is stored after its data, because a reader that finds the signal reads the data. */
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile);

@@ -34,7 +34,7 @@ static _Thread_local struct {
     const struct shmemi_team *team;   /* the team of the outermost one */
     bool broken;                      /* a loss has broken that call */
     bool in_handler;                  /* the program's handler runs */
-    bool mute;                        /* no loss fails a call of the thread */
+    bool mute;                        /* no error fails a call of the thread */
 } mine;
 
 static uint32_t jobs; /* how often the library was initialised */
@@ -164,7 +164,7 @@ static int lost_member(const struct shmemi_team *t)
     return -1;
 }
 
-/* Turns off, or on again, that losses fail calls of this thread, for calls that handle losses
+/* Turns off, or on again, that errors fail calls of this thread, for calls that handle losses
  * themselves (locks). */
 void shmemi_mute(bool muted)
 {

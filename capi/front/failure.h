@@ -57,7 +57,7 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
     return true;
 }
 
-/* After shmemi_mute(true), until shmemi_mute(false), no loss fails a call of this thread: its
+/* After shmemi_mute(true), until shmemi_mute(false), no error fails a call of this thread: its
  * caller checks for losses itself. */
 void shmemi_mute(bool muted);
 

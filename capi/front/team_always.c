@@ -57,7 +57,7 @@ static int add_same_node_rank(void)
     const struct shmemi_state *s = &shmemi_state;
     int32_t *pes = malloc(s->n_nodes * sizeof *pes);
     uint32_t *seen = calloc(s->n_nodes, sizeof *seen); /* how many PEs of each node were passed */
-    uint32_t place = 0;                                /* this PE's rank on its node */
+    uint32_t place = 0; /* this PE's rank on its node: node_members is ascending */
     int n = 0;
     while (place < s->node_pes && s->node_members[place] != s->my_pe)
         place++;

@@ -67,12 +67,13 @@ func nbytes(f spec.Function) string {
 	return "shmemi_bytes(nelems, sizeof(" + f.Type.C + "))"
 }
 
-// elementSize returns the C expression for the bytes of an element.
+// elementSize returns the C expression for the bytes of an element: of its type or, for names with
+// a number of bits or mem, a number.
 func elementSize(f spec.Function) string {
-	if f.Form == 0 {
-		return "sizeof(" + f.Type.C + ")"
+	if f.Form == spec.Sized || f.Form == spec.Mem {
+		return strconv.Itoa(f.Type.Bits / 8)
 	}
-	return strconv.Itoa(f.Type.Bits / 8)
+	return "sizeof(" + f.Type.C + ")"
 }
 
 // signedWidth returns the part of a function name of capi/front that stands for the type of a

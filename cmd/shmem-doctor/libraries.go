@@ -40,8 +40,8 @@ func countSet(cfg *config.Config) int {
 	return n
 }
 
-// checkLibraries reports the files of this installation, and the libraries that it loads. launched:
-// this process is a PE of a job.
+// checkLibraries reports the files of this installation, the libraries that it loads, NCCL's use of
+// it, and the registration cache. launched: this process is a PE of a job.
 func checkLibraries(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
 	executable, err := os.Executable()
 	if err != nil {

@@ -136,7 +136,7 @@ func memoryFactOf(r gpu.Report) memoryFact {
 	return f
 }
 
-// summaryJSON prints as JSON what printSummary prints as text.
+// summaryJSON prints as JSON what printSummary prints as text, but for the memory of a CUDA context.
 func summaryJSON(w io.Writer, cfg *config.Config) error {
 	want, err := gpu.ParseKind(cfg.RingMemory.String())
 	if err != nil {

@@ -71,7 +71,8 @@ SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint3
                                            int pe)
 {
     struct shmemi_words words =
-        shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, bytes == 8 ? 3 : 2, v, cond, 1, q->place);
+        shmemi_pack_amo_wide((uint32_t)pe, /* context */ 0, at, kind, bytes == 8 ? 3 : 2, v, cond,
+                             /* want */ 1, q->place);
     return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 

@@ -30,5 +30,6 @@ func (p *Provider) Remove(pe libshmem.PE) {
 	}
 }
 
-// Belated implements fabric.BelatedCounter.
+// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
+// the inner provider has dropped because they came too late.
 func (p *Provider) Belated() uint64 { return fabric.BelatedOf(p.inner) }

@@ -47,9 +47,10 @@ type endpoint struct {
 }
 
 var (
-	_ fabric.Atomics = (*endpoint)(nil)
-	_ fabric.Sleeper = (*endpoint)(nil)
-	_ fabric.Noter   = (*endpoint)(nil)
+	_ fabric.Atomics        = (*endpoint)(nil)
+	_ fabric.BelatedCounter = (*endpoint)(nil)
+	_ fabric.Sleeper        = (*endpoint)(nil)
+	_ fabric.Noter          = (*endpoint)(nil)
 )
 
 // Open loads libfabric, chooses a provider and a NIC, and opens an endpoint on it.
@@ -369,9 +370,8 @@ func (e *endpoint) refusal(what string, pe libshmem.PE, t fabric.Token, ret C.in
 	return &shmerr.Error{Op: what, Object: object, Cause: fmt.Errorf("%s: %w", e.caps.Provider, fault(ret))}
 }
 
-// Poll implements fabric.Provider: it moves up to len(c) completions to c. If the connections that
-// this package makes have work that C cannot do (SHMEMI_IN_GO), it does that first, and then polls
-// the queue itself.
+// Poll implements fabric.Provider: it moves up to len(c) completions to c. Before that it does work
+// that C cannot do (SHMEMI_IN_GO) for the connections that this package makes.
 func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
@@ -445,7 +445,8 @@ func (e *endpoint) Strangers() uint64 {
 	return n
 }
 
-// Belated implements fabric.BelatedCounter.
+// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
+// were dropped because they came too late, such as a request after a later one of the same PE.
 func (e *endpoint) Belated() uint64 {
 	if e.links == nil {
 		return 0

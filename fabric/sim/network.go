@@ -162,8 +162,8 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at returns the living endpoint at an address, or nil. A later endpoint may have the same port;
-// its address has another number.
+// at returns the living endpoint at an address, or nil. An endpoint that is opened later may have the
+// port of one that has died; unless it is at the same NIC, its address is another.
 func (n *Network) at(a address) *endpoint {
 	if int(a.host) >= len(n.hosts) {
 		return nil
@@ -274,8 +274,8 @@ type Queue struct {
 	Lost    int // completions that found it full
 }
 
-// Queues returns the size and the peak of the completion queues of all endpoints, in the order in
-// which they were opened.
+// Queues returns the size, the peak and the lost completions of the completion queue of each
+// endpoint, in the order in which they were opened.
 func (n *Network) Queues() []Queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()

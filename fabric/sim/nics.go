@@ -43,9 +43,10 @@ func VerbsPaths() Model {
 
 // srd returns what the models of the fabrics efa and efa-direct share: Amazon's NIC (EFA) at 200
 // Gb/s, whose protocol SRD sends packets of 8 KiB over many paths, without any order. The option
-// FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES, which orders the bytes of each aligned block of 128,
-// is off in this model, so a packet of a Write may be written twice. The library asks libfabric for
-// FI_ORDER_SAS, SAW and WAW together. Neither fabric offers all three, so endpoints get no order.
+// FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES, by which the NIC writes the bytes of each aligned
+// block of 128 in order and exactly once, is off in this model: a packet of a Write may be written
+// twice. The library asks libfabric for FI_ORDER_SAS, SAW and WAW together. Neither fabric offers all
+// three, so endpoints get no order.
 func srd() Model {
 	return Model{
 		Caps: fabric.Caps{

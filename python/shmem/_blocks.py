@@ -37,8 +37,9 @@ class Block:
         self.owner_alive = True  # the program has an array on it (_reclaim.Owner)
         self.freed = False  # by free: it cannot be used, even if references to it exist
         self.remains: _remains.Pages | None = None  # the copy of its contents after finalize
-        # For registered memory: its place in the heap, the bytes of its pages, and the array that
-        # owns it, which must live until the memory is the program's own again.
+        # For registered memory: the address of its pages in the heap (0: the block was allocated),
+        # their bytes, and the array that owns it, which must live until the memory is the program's
+        # own again.
         self.symmetric = 0
         self.length = 0
         self.keeps: Array | None = None

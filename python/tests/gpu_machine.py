@@ -101,6 +101,9 @@ DRAFTS: list[Row] = [
 ]
 
 SLOWEST = re.compile(r"(\d+\.\d+)s call +\S*::(\S+)")
+# Lines that job.py prints: COUNTS by each PE at its end, FAILED by the PE whose test failed. job.py
+# also reads the variable WITHOUT: the tests to leave out, a line each, by their pytest ids or as
+# FILE::FUNCTION, because HUNG has no more than these.
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
 FAILED = re.compile(r"(\S*test_\w+\.py::\S.*?): (?:call|setup|teardown) failed")
 NOISE = re.compile(

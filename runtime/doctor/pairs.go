@@ -242,8 +242,9 @@ func sendDatagrams(a Address, me, n int, timeout time.Duration) bool {
 	return false
 }
 
-// findLargest finds, by bisection, the size of the largest IP packet, up to limit bytes, that
-// arrives at an address; it returns 0 if not even the smallest packet arrives.
+// findLargest finds, by bisection and to 8 bytes, the size of the largest IP packet, up to limit
+// bytes, that arrives at an address. It returns 0 if not even the smallest packet arrives, or if
+// limit is no larger than that one.
 func findLargest(a Address, me, limit int) int {
 	const timeout = 150 * time.Millisecond // a size that does not arrive costs three of them
 	if limit <= smallest || !sendDatagrams(a, me, smallest, timeout) {
@@ -253,7 +254,7 @@ func findLargest(a Address, me, limit int) int {
 		return limit
 	}
 	low, high := smallest, limit+1
-	for high-low > 8 { // the result is exact to 8 bytes
+	for high-low > 8 {
 		if middle := (low + high) / 2; sendDatagrams(a, me, middle, timeout) {
 			low = middle
 		} else {

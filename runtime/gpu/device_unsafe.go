@@ -30,8 +30,8 @@ type Atomic struct {
 	Operand, Compare uint64
 	Fetched          Address // the old value is stored here, 8 bytes
 	// Claim is the address of a word of 8 bytes, if the same operation is queued at several
-	// streams, of which only one may apply it: the stream that finds the word equal to Free applies
-	// it and stores Free+2. 0: only one stream gets it.
+	// streams, of which only one may apply it: the stream that changes the word from Free to Free+1.
+	// When it has applied it, it stores Free+2, for which the others wait. 0: only one stream gets it.
 	Claim Address
 	Free  uint64
 }

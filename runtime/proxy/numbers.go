@@ -152,7 +152,8 @@ func (x *transfers) tryNumber(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 
 // notifiedCounter returns the counter, plus 1, that the immediate data of a write names so that the
 // target adds 1 to it. It returns 0 if the write has no notification, or if the notification
-// follows as a message: so it does if the target's GPU has to be flushed first.
+// follows as a message: so it does in a job with heaps in GPU memory (x.GPU), where the target may
+// have to flush its GPU first, and if completions do not name the writer (Source).
 func (x *transfers) notifiedCounter(s *record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0

@@ -54,7 +54,7 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	return e.rma.Write(pe, offset, source, n, r, nil)
 }
 
-// PutBytes copies n bytes, at most the payload of a message, from main memory that may be reused
+// PutBytes copies n bytes, from 1 to the payload of a message, from main memory that may be reused
 // when it returns; otherwise it is like Put.
 func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {

@@ -12,8 +12,9 @@ import (
 // engine drops a message that lacks the job's token or a PE's number, that is incomplete, or that
 // has arrived before. A message with the token is from a PE, so an error in it ends the job.
 
-// ReportTo sets the function that gets reports of dropped messages: of the first one, and then each
-// time that their number has doubled. f is called with the lock held, and must not call the engine.
+// ReportTo sets the function that gets reports of dropped messages, of the first one and then each
+// time that their number has doubled, and all errors of ReportError. f is called with the lock
+// held, and must not call the engine.
 func (e *Report) ReportTo(f func(error)) { e.report = f }
 
 // ReportError reports an error after which the job goes on.

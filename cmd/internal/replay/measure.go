@@ -222,7 +222,8 @@ func (m *Model) adjust(parameter string, want, got float64) {
 
 // simulate replays the metric's program between two PEs and returns the nanoseconds of an
 // operation. Each program ends with a barrier, in which PE 1 waits and polls meanwhile, as in
-// shmem-perf. The time of a program that has only the barrier is subtracted.
+// shmem-perf. The time of a program that has only the barrier is subtracted. For wokenCPU each host
+// has one processor, and the pause between puts is subtracted, too.
 func (f *metric) simulate(m *Model) (float64, error) {
 	var took [2]sim.Time
 	barrierOnly, site, gap := *f, Site{Hosts: 2}, 0.0

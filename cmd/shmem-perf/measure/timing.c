@@ -1,7 +1,7 @@
 /*
  * timing: measures one figure. PE 0 decides how many iterations a batch has, so that all batches
- * together take the time budget. A batch is timed as a whole; after the batches, operations are
- * timed one by one. The clock is PE 0's.
+ * together take the time budget. A batch is timed as a whole; after the batches of a latency that
+ * is not `together`, operations are timed one by one. The clock is PE 0's.
  */
 #define _GNU_SOURCE
 #include "perf.h"

@@ -24,9 +24,10 @@ const CleanUp = "--clean-up-after"
 
 // A cleaner is a process that removes what a job has left in file systems, even if shmemrun and the
 // PEs are killed: names of network namespaces, and the files of libfabric's provider shm. The
-// cleaner of an agent also ends the processes that the PEs have started: no other process on that
-// host would. Its standard input is a pipe from shmemrun, with the process ids of PEs, the ids of
-// their process groups as negative numbers and, unless shmemrun is killed, the word over. It acts
+// cleaner of an agent, a shmemrun that starts the PEs of another host for the first one, also ends
+// the processes that the PEs have started: no other process on that host would. Its standard input
+// is a pipe from its shmemrun, with the process ids of PEs, from an agent also the ids of their
+// process groups as negative numbers, and, unless that shmemrun is killed, the word over. It acts
 // when that pipe ends.
 type cleaner struct {
 	pid int
@@ -40,7 +41,8 @@ const over = "over"
 // sharedFiles is the folder of the files of provider shm, named PROCESS:USER:NUMBER.
 const sharedFiles = "/dev/shm"
 
-// needsCleaner reports whether a job leaves files or namespaces behind when it is killed.
+// needsCleaner reports whether a job leaves files or namespaces behind when it is killed. An agent
+// has a cleaner in any case.
 func (o *Options) needsCleaner() bool {
 	for _, name := range []string{"SHMEM_PROVIDER", "NVSHMEM_LIBFABRIC_PROVIDER"} {
 		if strings.Contains(lookup(o.Env, name), "shm") {

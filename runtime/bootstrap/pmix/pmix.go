@@ -35,7 +35,7 @@ var process struct {
 	busy   bool // a bootstrap is open, or has failed
 	rank   libshmem.PE
 	size   int
-	steps  bootstrap.Steps
+	steps  bootstrap.Steps // numbers the collective steps, for unique keys; after a failed one all fail
 }
 
 // Client is the bootstrap of a PE by PMIx.

@@ -24,7 +24,7 @@ type Segment struct {
 	links     *links
 	heaps     []gpu.Address // by index in plan.PEs; 0 where this GPU has no path to the heap
 	why       []error       // why there is no path
-	reach     []bool        // whether the driver says that there is a path
+	reach     []bool        // whether the driver says that there is a path; false if it does not know
 	committed uint64        // bytes of each heap that have memory
 
 	chunks  *chunks  // for VMM
@@ -136,8 +136,9 @@ func (s *Segment) compare(hellos []hello) error {
 	return nil
 }
 
-// findPeers finds, from the driver, which PEs' GPUs the loads and stores of this GPU reach. Where
-// they do not, it records why in s.why.
+// findPeers asks the driver which PEs' GPUs the loads and stores of this GPU reach. Where they do
+// not, it records why in s.why. Of a GPU that is hidden from this process the driver knows nothing:
+// then s.why stays nil, and an attempt to map the heap shows whether there is a path.
 func (s *Segment) findPeers(hellos []hello) error {
 	for i, h := range hellos {
 		yes, known, err := s.dev.Reaches(h.UUID)

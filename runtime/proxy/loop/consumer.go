@@ -61,7 +61,7 @@ type Consumer struct {
 	fences   uint64 // fences taken from the rings so far; those that began an epoch together count as one
 	epochFor uint64 // value of fences when the engine's present epoch began
 	stops    int    // rings that have stopped before a fence
-	passed   int    // operations that were taken since the first of these rings stopped
+	passed   int    // steps of Drain since the first of these rings stopped
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
@@ -232,8 +232,8 @@ func (c *Consumer) drainRing(s *serving) int {
 
 // passFences passes the fences before which drainRing has stopped, and returns their number. One
 // new epoch serves all of them. To collect many fences, it waits until the other rings have nothing
-// to post, or have posted fastpath.FenceAfter operations meanwhile. did is the number of operations
-// that the present call of Drain has started.
+// to post, or have posted fastpath.FenceAfter operations meanwhile. did is the number of steps that
+// the present call of Drain has made so far.
 func (c *Consumer) passFences(did int) int {
 	if c.stops == 0 {
 		return 0

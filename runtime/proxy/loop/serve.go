@@ -307,7 +307,8 @@ func (c *Consumer) hasWork() bool {
 // watch is called once in each iteration, at the time now, after C has served the rings as inC
 // says. It reports that the operating system took the processor from this thread for at least
 // `late` although the thread did not sleep: operations of GPU kernels had to wait. An involuntary
-// context switch shows that.
+// context switch since the last such time is taken for the cause: a getrusage in each iteration
+// would cost too much.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.pollEnd)-inC.Ran, inC.Gap)

@@ -60,7 +60,7 @@ const (
 	Request                   // agent: a frame that a PE has sent
 	HungUp                    // agent: empty; the PE sends nothing more
 	Breach                    // agent: text; the PE broke the launch protocol
-	Reply                     // run: PEs, and a frame for each, see AppendReply
+	Reply                     // run: PEs, and one frame for all of them, see AppendReply
 	HangUp                    // run: empty; the PE gets nothing more
 	Stdout                    // agent: bytes that the PE has written; none: it writes no more
 	Stderr                    // agent: bytes that the PE has written to its standard error; none: it writes no more
