@@ -297,6 +297,7 @@ func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {
 	defer guard.Catch("poll")
 	if n < 0 {
 		fatal(fmt.Errorf("the completion queue cannot be read: libfabric error %d", -n))
+		return
 	}
 	current.Engine.Complete(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(c)), int(n)))
 }
