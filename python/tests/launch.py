@@ -49,9 +49,10 @@ def run(*argv: str, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProces
 def limited(
     argv: Sequence[str], env: dict[str, str], cwd: Path = ROOT, limit: float = 300
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command for `limit` seconds at most, and then ends all processes that it has started.
+    """Runs a command for `limit` seconds at most, and then ends it and all processes below it.
 
-    They stay in the process group of the tests, by which tests/all ends the tests themselves.
+    A process whose parent has ended is no longer below it. All stay in the process group of the
+    tests, by which tests/all ends the tests themselves.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, text=True, cwd=cwd) as process:
@@ -64,12 +65,13 @@ def limited(
 
 
 def _end(pid: int) -> None:
-    """Ends a process and those that it has started; while it is stopped it starts no other one."""
+    """Ends a process and those below it; while it is stopped it starts no other one."""
     with contextlib.suppress(OSError):  # it has ended by itself
         os.kill(pid, signal.SIGSTOP)
         for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in children.read_text().split():
-                _end(int(child))
+            with contextlib.suppress(OSError):  # the thread has ended since glob found it
+                for child in children.read_text().split():
+                    _end(int(child))
         os.kill(pid, signal.SIGKILL)
 
 

@@ -1,12 +1,13 @@
 """What starts the programs of the other tests."""
 
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from launch import limited
+from launch import _end, limited
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
@@ -21,6 +22,22 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
             return
         time.sleep(0.01)
     pytest.fail("it goes on")
+
+
+def test_a_thread_that_ends_saves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process ends although one of its threads is gone before its children are read."""
+
+    def gone(path: Path) -> str:
+        raise FileNotFoundError(path)
+
+    with subprocess.Popen(["sleep", "100"]) as process:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_text", gone)
+            _end(process.pid)
+        try:
+            assert process.wait(timeout=10) == -signal.SIGKILL
+        finally:
+            process.kill()
 
 
 def has_ended(pid: str) -> bool:
