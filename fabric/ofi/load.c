@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ static struct entries {
 static int leave_gpus, skip_symbols, was_called;
 
 static void *opened; /* the library that real is taken from */
+
+static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER; /* locked during a getinfo */
 
 /* Calls fi_version of the libfabric that was opened. The library is not linked with libfabric, so
  * the functions that libfabric's headers declare are defined here. */
@@ -197,11 +200,15 @@ uintptr_t shmemi_ofi_open_import(void)
  * makes a context of some 500 MB on GPU 0 in each process, and takes half a second. For a process
  * that moves no memory of GPUs, FI_HMEM=system prevents that. Only the first call reads the
  * variable, which is removed again: a child may want its GPUs.
+ *
+ * Two threads may open a mesh each. One call runs at a time: a second one would save the handlers
+ * that the libraries of the first have just installed.
  */
 static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, struct fi_info **list)
 {
     const char *name = "FI_HMEM";
     struct sigaction old[NSIG];
+    pthread_mutex_lock(&one_call);
     int first = !__atomic_exchange_n(&was_called, 1, __ATOMIC_RELAXED);
     int hide_gpus = first && __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
     void **hidden = NULL;
@@ -215,6 +222,7 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
     shmemi_ofi_show_symbols(opened, hidden);
     if (hide_gpus)
         unsetenv(name);
+    pthread_mutex_unlock(&one_call);
     return ret;
 }
 

@@ -63,3 +63,16 @@ func TestSignalsOfQueues(t *testing.T) {
 		t.Errorf("libfabric has none of the providers that are tested: %s", out)
 	}
 }
+
+// TestSignalHandlers holds that two calls of fi_getinfo at a time leave the program its signal
+// handlers: a second one must not save those that the libraries of the first have installed.
+func TestSignalHandlers(t *testing.T) {
+	folder := t.TempDir()
+	library, program := filepath.Join(folder, "libfake.so"), filepath.Join(folder, "handlers")
+	cc.Run(t, cc.C(), "-Wall", "-Werror", "-fPIC", "-shared", "-o", library, "testdata/handlers.c")
+	cc.Run(t, cc.C(), "-Wall", "-Werror", "-pthread", "-DPROGRAM", "-o", program, "testdata/handlers.c", "load.c", "symbols.c", "-ldl")
+	out, err := exec.Command(program, library).CombinedOutput()
+	if err != nil || string(out) != "kept\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
