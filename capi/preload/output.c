@@ -366,9 +366,9 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
  */
 void preload_output_flush(uint64_t lost)
 {
+    lost_so_far = lost;
     if (filled > 0 && !broken)
         write_buffer();
-    lost_so_far = lost;
     if (!broken)
         write_head();
 }
@@ -378,6 +378,7 @@ void preload_output_end(uint64_t lost)
 {
     if (broken || ended)
         return;
+    lost_so_far = lost;
     if (filled > BUFFER - EVENT)
         write_buffer();
     filled = (size_t)(JSON_LITERAL(buffer + filled, "\n]\n") - buffer);

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"libshmem/tests/cc"
+	"libshmem/tests/need"
 )
 
 // single runs a program of one PE without a launcher, with the shim.
@@ -70,6 +71,20 @@ func TestFull(t *testing.T) {
 	p := read(t, filepath.Join(dir, "0.json"), false)
 	if len(p.calls) == 0 || !slices.Equal(p.Unseen, []string{"all calls after the file could not be written: File too large"}) {
 		t.Errorf("%d calls were written before; unseen are %q", len(p.calls), p.Unseen)
+	}
+}
+
+// TestFullAndLost: the head of a trace that ends because the disk is full has all calls that were
+// lost until then.
+func TestFullAndLost(t *testing.T) {
+	exe, dir, units := filepath.Join(t.TempDir(), "lost"), t.TempDir(), "../../capi/preload/"
+	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I"+units, "-I"+filepath.Join(need.Build(t), "gen", "preload"),
+		"-o", exe, "testdata/lost.c", units+"output.c", units+"head.c")
+	if out := (job{}).run(t, exe, dir); !strings.Contains(out, "the trace ends here") {
+		t.Errorf("output %q", out)
+	}
+	if p := read(t, filepath.Join(dir, "0.json"), false); p.Lost != 7 {
+		t.Errorf("the head says that %d calls were lost, and 7 were", p.Lost)
 	}
 }
 
