@@ -13,8 +13,8 @@
 
 static int nvshmem;
 
-/* Records that the program has initialised the library by NVSHMEM's names, so that messages name
- * calls as NVSHMEM does. */
+/* Records that the program calls the library by NVSHMEM's names, so that messages name calls as
+ * NVSHMEM does. */
 void shmemi_as_nvshmem(void)
 {
     shmemi_write_once(&nvshmem, 1);

@@ -82,6 +82,7 @@ void *nvshmemi_calloc(size_t count, size_t size);
 void *nvshmemi_align(size_t alignment, size_t size);
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr);
+int nvshmemi_get_uniqueid(nvshmemx_uniqueid_t *id);
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
                                     nvshmemx_init_attr_t *attr);
 int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr);

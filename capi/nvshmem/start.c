@@ -174,6 +174,13 @@ int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
     return nvshmemi_hostlib_init_attr(flags, attr);
 }
 
+/* Implements nvshmemx_get_uniqueid. */
+int nvshmemi_get_uniqueid(nvshmemx_uniqueid_t *id)
+{
+    shmemi_as_nvshmem(); /* before init, for the names in messages */
+    return shmemx_get_uniqueid((shmemx_uniqueid_t *)id);
+}
+
 /* Implements nvshmemx_set_attr_uniqueid_args: stores this PE's number, the number of PEs and their
  * common ID in the arguments of init, after libshmem has checked them. */
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
@@ -185,6 +192,7 @@ int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *
                         "address of the attributes)\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
+    shmemi_as_nvshmem(); /* as in nvshmemi_get_uniqueid */
     if (shmemx_set_attr_uniqueid_args(rank, n, (const shmemx_uniqueid_t *)id, &a) != 0)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     attr->args.uid_args = (nvshmemx_uniqueid_args_t)NVSHMEMX_UNIQUEID_ARGS_INITIALIZER;

@@ -291,7 +291,7 @@ var nvshmemxRows = []Family{
 	nvshmemFamily(Family{
 		Name: "get_uniqueid", Result: "int",
 		Params:  []Param{{Name: "uniqueid", C: "nvshmemx_uniqueid_t *", Role: Result, Doc: "the id, all 128 bytes"}},
-		Front:   "shmemx_get_uniqueid((shmemx_uniqueid_t *)uniqueid)",
+		Front:   "nvshmemi_get_uniqueid($args)",
 		Doc:     "Makes a unique id. Every process may call it; the job is made of one of the ids, which the program passes on.",
 		Returns: "0, or non-zero after a message.",
 	}),

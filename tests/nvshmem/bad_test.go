@@ -33,6 +33,9 @@ func TestBad(t *testing.T) {
 	}{
 		{"attributes", program, nil, 0, "shmem: nvshmemx_init_attr: attributes of version 0x300a0, the library has 0x10090 and 0x20090 " +
 			"(the program's headers are newer than the library: compile it against those of this one)"},
+		{"id", program, nil, 1, "shmem: nvshmemx_get_uniqueid: uid is NULL (pass the address of a nvshmemx_uniqueid_t)"},
+		{"rank", program, nil, 1, "shmem: nvshmemx_set_attr_uniqueid_args: PE 5 of 2 (PEs are numbered from 0, so that myrank is from 0 to nranks - 1)"},
+		{"communicator", program, nil, 1, "shmem: nvshmemx_init_attr: attr holds no communicator (set mpi_comm to the address of one)"},
 		{"headers", newer, nil, 1, "shmem: nvshmem_init: the program was compiled against headers of NVSHMEM 3.10.2, the library has the names of 3.8.0 " +
 			"(run it with the library that came with the headers, or compile it against those of this one)"},
 		{"attributes and headers", newer, []string{"garbage"}, 3, "shmem: nvshmemx_init_attr: the program was compiled against headers of NVSHMEM 3.10.2"},

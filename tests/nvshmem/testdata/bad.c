@@ -27,6 +27,14 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "garbage") == 0) /* no version at all */
         return with(0x5a5a5a5a);
+    nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+    if (strcmp(what, "id") == 0)
+        return nvshmemx_get_uniqueid(NULL) != 0;
+    if (strcmp(what, "rank") == 0)
+        return nvshmemx_set_attr_uniqueid_args(5, 2, &id, &attr) != 0;
+    if (strcmp(what, "communicator") == 0)
+        return nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &attr) != 0;
     if (strcmp(what, "twice") == 0 && (argc < 3 || dlopen(argv[2], RTLD_NOW) == NULL))
         return 2;
 
