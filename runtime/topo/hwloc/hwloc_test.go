@@ -80,3 +80,20 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestSteps: a failure names the function of hwloc that has failed.
+func TestSteps(t *testing.T) {
+	dir := t.TempDir()
+	library, program := filepath.Join(dir, "library.so"), filepath.Join(dir, "program")
+	cc.Run(t, cc.C(), "-shared", "-fPIC", "testdata/library.c", "-o", library)
+	cc.Run(t, cc.C(), "-std=gnu11", "-rdynamic", "testdata/steps.c", "load.c", "-ldl", "-o", program)
+	out, err := exec.Command(program, library).CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != 6 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if failed, said, _ := strings.Cut(strings.TrimSpace(line), ": "); failed != said {
+			t.Errorf("%s failed, and the error names %s", failed, said)
+		}
+	}
+}

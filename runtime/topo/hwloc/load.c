@@ -68,9 +68,9 @@ unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
  * Selects the objects of the description: sockets, NUMA nodes, and everything between them and the
  * devices. With the levels of caches and cores a machine of 192 processors has three times as many
  * objects. Processors that this process may not use are included, because devices may be near them.
- * Returns 0, or -1 with errno set.
+ * Returns 0, or -1 with errno set and in *step the name of the function that failed.
  */
-static int choose(hwloc_topology_t t)
+static int choose(hwloc_topology_t t, const char **step)
 {
     static const char *const slow[] = {"x86", "opencl", "cuda", "nvml", "rsmi", "levelzero", "gl"};
     static const hwloc_obj_type_t io[] = {HWLOC_OBJ_BRIDGE, HWLOC_OBJ_PCI_DEVICE,
@@ -80,8 +80,14 @@ static int choose(hwloc_topology_t t)
 
     if (real.version() >= WITH_LESS)
         flags |= LESS;
-    if (real.set_flags(t, flags) != 0 || real.filter_all(t, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
-        real.filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
+    *step = "hwloc_topology_set_flags";
+    if (real.set_flags(t, flags) != 0)
+        return -1;
+    *step = "hwloc_topology_set_all_types_filter";
+    if (real.filter_all(t, HWLOC_TYPE_FILTER_KEEP_NONE) != 0)
+        return -1;
+    *step = "hwloc_topology_set_type_filter";
+    if (real.filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
         return -1;
     for (size_t i = 0; i < sizeof io / sizeof io[0]; i++)
         if (real.filter(t, io[i], HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
@@ -151,8 +157,7 @@ char *shmemi_hwloc_read(int *len, const char **step)
     *step = "hwloc_topology_init";
     if (make_topology(&t) != 0)
         return NULL;
-    *step = "hwloc_topology_set_type_filter";
-    if (choose(t) == 0) {
+    if (choose(t, step) == 0) {
         *step = "hwloc_topology_load";
         if (real.load(t) == 0) {
             *step = "hwloc_topology_export_xmlbuffer";
