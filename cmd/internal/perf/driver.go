@@ -128,7 +128,7 @@ func (r *reporter) runJob(shmemrun string, args []string) error {
 	}
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit):
+	case errors.As(err, &exit) && exit.Exited(): // not by a signal
 		return fmt.Errorf("the job of shmemrun ended with status %d (see its messages above)", exit.ExitCode())
 	case err != nil:
 		return fmt.Errorf("wait for shmemrun: %w", err)

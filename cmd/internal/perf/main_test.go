@@ -21,6 +21,19 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
 
+// TestKilled: a signal that ends shmemrun is named, and not taken for a status.
+func TestKilled(t *testing.T) {
+	for script, want := range map[string]string{
+		"kill -9 $$": "wait for shmemrun: signal: killed",
+		"exit 5":     "the job of shmemrun ended with status 5 (see its messages above)",
+	} {
+		r := &reporter{settings: &settings{}, stdout: io.Discard, stderr: io.Discard}
+		if err := r.runJob("/bin/sh", []string{"-c", script}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, not %s", script, err, want)
+		}
+	}
+}
+
 func TestTests(t *testing.T) {
 	for text, want := range map[string]string{
 		"put_latency":       "put:latency",
