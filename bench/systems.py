@@ -236,12 +236,18 @@ def pingpong(pair, provider, size=8):
     """libfabric's own half round trip in us, on a reliable datagram endpoint."""
     base = ["fi_pingpong", "-p", provider, "-e", "rdm", "-I", "20000", "-S", str(size)]
     out = _server_and_client(pair, base, [*base, netns.ADDRESSES[1]], 60)
-    header, *lines = [line.split() for line in out.splitlines() if line.strip()]
-    return float(lines[-1][header.index("usec/xfer")])
+    try:
+        header, *lines = [line.split() for line in out.splitlines() if line.strip()]
+        return float(lines[-1][header.index("usec/xfer")])
+    except (ValueError, IndexError) as e:
+        raise RunError(f"fi_pingpong printed no table: {out}") from e
 
 
 def raw(pair, binary, provider, budget):
-    """The rows of bench/raw.c, which enters both namespaces by itself."""
+    """The rows of bench/raw.c, which enters both namespaces by itself.
+
+    Its last row, errors, shows that all others are there.
+    """
     sides = [word for side in zip(pair.names, netns.ADDRESSES) for word in side]
     status, out, err = run([binary, provider, *sides, str(budget)], 120)
     found = rows(out)
@@ -292,4 +298,7 @@ def stream(pair):
     """GB/s of one TCP connection, by iperf3."""
     client = ["iperf3", "-J", "-t", "2", "-c", netns.ADDRESSES[1]]
     out = _server_and_client(pair, ["iperf3", "-s", "-1"], client, 60)
-    return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e9
+    try:
+        return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e9
+    except (ValueError, KeyError) as e:
+        raise RunError(f"iperf3 printed no rate: {out}") from e

@@ -1,6 +1,7 @@
 """Tests of the driver: its parsing, and when a figure counts as met."""
 
 import unittest
+from unittest import mock
 
 import report
 import systems
@@ -34,6 +35,22 @@ class Rows(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertEqual(out, "begun\n")
         self.assertIn("ended after 3 s", err)
+
+    def test_output_of_limits(self):
+        """A program that prints no figure, and has status 0, is a run without figures."""
+        table = "bytes   #sent  #ack  total  time  MB/sec  usec/xfer  Mxfers/sec\n"
+        rate = '{"end": {"sum_received": {"bits_per_second": 16e9}}}'
+        with mock.patch.object(systems, "_server_and_client") as out:
+            out.return_value = table + "8  20k  =20k  312k  0.1s  3.2  2.5  0.4\n"
+            self.assertEqual(systems.pingpong(None, "tcp"), 2.5)
+            for text in ("", table, "8 2.5\n8 2.5\n"):
+                out.return_value = text
+                self.assertRaises(systems.RunError, systems.pingpong, None, "tcp")
+            out.return_value = rate
+            self.assertEqual(systems.stream(None), 2)
+            for text in ("", '{"end": {}}'):
+                out.return_value = text
+                self.assertRaises(systems.RunError, systems.stream, None)
 
     def test_foreign_settings_are_dropped(self):
         keep = systems.environment(SHMEM_PROVIDER="tcp")
