@@ -195,8 +195,6 @@ class Bench:
         for system in self.systems:
             for program in {job.program: None for job in jobs(0) if job.only in ("", system.name)}:
                 system.build(program)
-            if system.name == "libshmem":
-                system.build("many")
         if pair:
             self.raw = systems.build_raw(self.work)
         provider = f"{self.args.provider};ofi_rxm"
