@@ -32,8 +32,7 @@ static double apart; /* nanoseconds of the barriers in next, which are not part 
 
 #if !TEAMS
 static long *work;
-static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_REDUCE_SYNC_SIZE
-                                                                      : SHMEM_COLLECT_SYNC_SIZE];
+static long (*syncs)[SHMEM_SYNC_SIZE];
 #endif
 
 static double now(void)
