@@ -292,6 +292,38 @@ func (r *refusing) Read(*fabric.RMA) error {
 	return errors.New("the link is down")
 }
 
+// deaf is a NIC that refuses receive buffers.
+type deaf struct{ fabric.Provider }
+
+func (d deaf) Recv(unsafe.Pointer, int, uintptr, fabric.Token) error {
+	return errors.New("the link is down")
+}
+
+// A NIC refuses its receive buffers: no later buffer of the caller is posted either, because
+// messages to that NIC would be lost.
+func TestNoReceiveBuffers(t *testing.T) {
+	m := sim.EFA()
+	m.NICs, m.Rails = 2, 2
+	net := sim.New(m, 1)
+	end, err := openEach(func(c fabric.Config) (fabric.Provider, error) {
+		e, err := net.Open(0, c)
+		if c.NICs == "nic1" {
+			e = deaf{e}
+		}
+		return e, err
+	}, 2, rail.Config{Config: fabric.Config{Tokens: 8, MaxRecv: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	mem := make([]byte, 128)
+	for i := range 2 {
+		if err := end.Recv(unsafe.Pointer(&mem[64*i]), 64, 0, fabric.Token(i)); err == nil || err.Error() != "NIC nic1: the link is down" {
+			t.Errorf("buffer %d: %v", i, err)
+		}
+	}
+}
+
 // badNIC returns an end with two NICs, of which the first is the one that it returns.
 func badNIC(t *testing.T, net *sim.Network) (*site, *refusing) {
 	t.Helper()

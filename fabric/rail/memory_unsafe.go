@@ -14,7 +14,7 @@ type memory []byte
 func mapMemory(n int) (memory, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes for keys of several NICs: %w", n, err)
+		return nil, fmt.Errorf("map %d bytes of main memory for several NICs: %w", n, err)
 	}
 	return b, nil
 }

@@ -27,6 +27,7 @@ func (p *Provider) tokenOf(slot int32) fabric.Token {
 type inbox struct {
 	mem     memory
 	size    int             // of a buffer; 0: the caller has posted none yet
+	failed  error           // why some NIC has no receive buffers; nil: each has, or none yet
 	regions []fabric.Region // by NIC
 	arrived ring[arrival]   // messages for which the caller has not posted a buffer yet
 	owed    []arrival       // receive buffers to post: the receive queue of their NIC was full
@@ -70,9 +71,10 @@ func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) err
 	case in.size > 0 && n > in.size:
 		return p.refuse("receive into", object("buffer %d", t), shmerr.Causef(shmerr.ErrArgument, "%d bytes, after a first buffer of %d", n, in.size))
 	case in.size == 0:
-		if err := p.openInbox(n); err != nil {
-			return err
-		}
+		in.failed = p.openInbox(n)
+	}
+	if in.failed != nil {
+		return in.failed
 	}
 	if !p.state.Post(peek.Buffer{At: at, N: uint64(n), Token: t}) {
 		return fabric.ErrAgain
