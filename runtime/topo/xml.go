@@ -129,7 +129,8 @@ func (r *reader) root(name string, list []xml.Attr) error {
 }
 
 // object handles the start tag of an hwloc object. o is a copy of the element around it, whose
-// processors and bridges are also those of the object, and object turns o into the new object.
+// processors, bridges and device are also those of the object, and object turns o into the new
+// object.
 func (r *reader) object(o *object, list []xml.Attr) error {
 	parent := o.kind
 	o.kind = get(list, "type")

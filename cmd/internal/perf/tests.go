@@ -85,8 +85,8 @@ func parseTests(list string, args []string) (out []string, err error) {
 	return out, nil
 }
 
-// figures returns the figures TEST:MEASURE of one word: a group, a test, or a test and a measure
-// with _ or : between them.
+// figures returns the figures TEST:MEASURE of one word: "all", a group, a test, or a test and a
+// measure with _ or : between them.
 func figures(word string) (out []string) {
 	word = ourName(word)
 	for _, t := range tests {

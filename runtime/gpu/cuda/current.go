@@ -51,7 +51,7 @@ func (d *Driver) Maps() bool {
 			return false
 		}
 	}
-	return d.Count > 0
+	return true
 }
 
 // Choose returns the number of the GPU for a PE: the calling thread's current GPU, or, if there is
