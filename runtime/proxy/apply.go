@@ -101,7 +101,8 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	return true
 }
 
-// reply sends value as the reply to the request whose header is h.
+// reply sends value as the reply to the request whose header is h. No quiet of this PE waits for a
+// reply (noParity).
 func (r *receiver) reply(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
@@ -128,7 +129,7 @@ func (r *receiver) handleReply(h *layout.Header) {
 		r.FailUnrequested(h)
 		return
 	case s.Request != nil:
-		r.Complete(s.Request, 0, h.Operand)
+		r.Complete(s.Request, int32(Done), h.Operand)
 	default: // a non-blocking fetch, for which quiets wait
 		if s.Width == 4 {
 			*(*uint32)(s.Fetch) = uint32(h.Operand)
@@ -142,8 +143,9 @@ func (r *receiver) handleReply(h *layout.Header) {
 
 // applyBatch applies the operations of a batch, a message that several small operations share, up
 // to the first one that is refused. An operation in a batch is a record, the beginning of a
-// layout.Header, and then its bytes, whose number is in the record's Token if it is a put. The GPU
-// stage gets each operation as a message of the batch's epoch, which is in the batch's Token.
+// layout.Header, and then its bytes, whose number is in the record's Token if it is a put. A put
+// then gets the batch's Token, which says its epoch to the GPU stage. The Token of an atomic
+// operation stays: it may be that of a signal (isDropped). No operation in a batch fetches.
 func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	one := &r.merged
 	*one = layout.Header{From: h.From, Seq: h.Seq}

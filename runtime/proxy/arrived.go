@@ -23,7 +23,8 @@ const maxSequences = 1 << (32 - 16)
 
 // grantSequence handles a PE's request for a sequence stream, a series of numbers for its writes.
 // The reply has the stream's number plus one, or 0 if this PE has no stream left: then the PE's
-// writes have no numbers.
+// writes have no numbers. If no PE needs a stream, because the provider names the writer or writes
+// have no numbers, the request is malformed.
 func (r *receiver) grantSequence(h *layout.Header) {
 	reply := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
@@ -72,8 +73,9 @@ func (r *receiver) HandleArrival(c *fabric.Completion) {
 // noteWrite notes that the write `number` of PE `from` has arrived, or will not arrive because it
 // failed (handleVoid), and applies early messages that waited for it. If notify is not 0, it first
 // adds 1 to notification counter notify-1, so that the counter is right when these messages are
-// applied. A write that has arrived before is refused, unless the network may repeat one
-// (Caps.Repeats: its sender lost a NIC).
+// applied. The edge, up to which f.Ack counts, is the number of the PE's writes that have arrived
+// without a gap: messages wait for it (writesArrived). A write that has arrived before is refused,
+// unless the network may repeat one (Caps.Repeats: its sender lost a NIC).
 func (r *receiver) noteWrite(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
@@ -103,8 +105,9 @@ func (r *receiver) addToCounter(counter uint32) {
 	}
 }
 
-// writesArrived reports whether the writes that the message h of PE p follows have arrived. Both
-// counts may wrap around, so their distance decides.
+// writesArrived reports whether the writes that the message h of PE p follows have arrived: the
+// message needs the first h.Need writes, and the first p.Edge have arrived. Both counts may wrap
+// around, so their distance decides.
 func writesArrived(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
 // checkNeed returns false, and fails the job, if a message needs more writes than may be under way:

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Poll makes progress and handles completions. It returns their number, plus one while a GPU stream
-// has work, because a copy ends without a completion.
+// Poll makes progress and handles completions. It returns their number, plus one (the value of the
+// bit BusyStreams) while a GPU stream has work, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
 	n, err := e.ops.Net.Provider.Poll(e.comps[:])
@@ -117,7 +117,7 @@ func (e *Engine) completeOperation(c *fabric.Completion, s *record) {
 	case useRead:
 		e.rma.CompleteRead(s)
 	case usePull:
-		e.gpu.HandleRead(c.Token, 0)
+		e.gpu.HandleRead(c.Token, 0) // 0: the read has succeeded
 	default:
 		e.failUnknownToken(c.Token)
 		return

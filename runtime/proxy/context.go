@@ -32,7 +32,8 @@ type contexts struct {
 // OpenContext begins to use the context of a number, and returns the number to use: 0 if all
 // contexts share the first one. They share it if the engine has a GPU stage, whose streams order
 // the copies of all contexts together. They also share it on a network where only a write's number
-// shows that the write has arrived, because the other contexts do not number writes.
+// shows that the write has arrived, because the other contexts do not number writes, unless the
+// engine posts no writes at all (PutMax).
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.ops.Net.Unordered && e.ops.Net.Caps.WriteAfterWrite
 	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > layout.MaxPut {

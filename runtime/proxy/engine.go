@@ -63,8 +63,8 @@ type Endpoint struct {
 	Addr []byte    // of the fabric endpoint
 	Job  uint64    // PE 0's is the token of the job's messages; random if no secret gives a better one
 	Seal [2]uint64 // PE 0's is the key of the messages' seals; 0: they have none
-	Base uint64    // remote address of the start of the user heap
-	Key  uint64
+	Base uint64    // remote address of the start of the user heap: see network.Base
+	Key  uint64    // of the registration of the segment, for operations at Base
 
 	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
 }

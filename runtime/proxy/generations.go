@@ -35,7 +35,7 @@ type flusher interface {
 // waits for two generations at most, and neither grows once it is closed.
 type generations struct {
 	Open    call.Ticket   // the generation of new operations; State.Quieted is the last complete one
-	Pending [3]int        // operations and parked messages under way, by parity
+	Pending [3]int        // operations and parked messages under way, by parity; those of noParity are not read
 	Late    []libshmem.PE // PEs whose flush could not be posted
 	Wanted  bool          // close the open generation as soon as the one before is complete
 	Unmet   int           // PEs that owe a reply for the closed generation
@@ -44,8 +44,8 @@ type generations struct {
 	state     *layout.State
 	peers     []layout.Peer
 	dirty     []libshmem.PE // PEs to which the open generation has sent: the first State.NDirty entries
-	lost      [2]error
-	failed    [8]failure // the last generations that failed, newest last
+	lost      [2]error      // by parity: why an operation of the generation has failed; nil: none has
+	failed    [8]failure    // the last generations that failed, newest last
 	nFailed   int
 	forgotten failure // the newest failure that no longer fits
 }
@@ -57,7 +57,7 @@ type failure struct {
 }
 
 // parity is the last bit of a generation's number, or noParity for messages that no quiet waits
-// for.
+// for. It is an index of generations.Pending.
 type parity uint8
 
 // noParity is the parity of messages that no quiet waits for.

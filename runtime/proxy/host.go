@@ -74,8 +74,10 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	return gpustage.Op{Token: t, RequestID: o.Table.RequestID(t)}, st
 }
 
-// End completes an operation of the GPU stage, or one of its phases, as e.Phase says: its source
-// may be reused, or the operation is done.
+// End completes an operation of the GPU stage, or ends one of its phases, as e.Phase says
+// (gpustage.Phase). SourceFree completes the request. Waits ends only the registration of the
+// source, because the operation is tried again. All others complete the operation, CallerDone
+// without its memory and its token, which the provider still uses.
 func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	o := &h.e.ops
 	if op.Token == 0 { // a UseStore
@@ -132,10 +134,11 @@ func (h *Host) admitMessage(pe libshmem.PE) Status {
 	return h.TryBegin(gpustage.UseSignal, pe, 0)
 }
 
-// TryBegin returns Done if an operation of the GPU stage with n bytes may start; if the operation
+// TryBegin returns Done if an operation of the GPU stage with n bytes may start. If the operation
 // needs a token, the stage allocates it later. TryBegin returns Again if the PE has no credit,
 // earlier operations wait in the PE's queue, or the PE has to apply earlier messages first, because
-// of a fence or for a UseSet; in the last case TryBegin has sent a flush.
+// of a fence or for a UseSet (a store that follows all earlier messages); in the last case TryBegin
+// has sent a flush. Nothing orders a UseCopyBack, a get, so it needs only credit.
 func (h *Host) TryBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {

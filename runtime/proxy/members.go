@@ -99,16 +99,16 @@ func (e *Engine) Uses(pe libshmem.PE) (uses bool) {
 
 // RemoteRegion is how other PEs reach a region.
 type RemoteRegion struct {
-	Base, Key, Len uint64
-	GPU            bool // it is GPU memory
-	Direct         bool // of GPU memory: NICs reach it; otherwise its owner copies the bytes
-	Flushes        bool // with Direct: its owner has to flush what NICs have written
+	Base, Key, Len uint64 // remote address of its first byte, key for operations on it, and bytes
+	GPU            bool   // it is GPU memory
+	Direct         bool   // of GPU memory: NICs reach it; otherwise its owner copies the bytes
+	Flushes        bool   // with Direct: its owner has to flush what NICs have written
 }
 
 // Region is a region of this PE.
 type Region struct {
 	RemoteRegion
-	Number uint32 // names it in offsets
+	Number uint32 // names it in the upper bits of offsets (mem.InRegion)
 	memory fabric.Region
 }
 

@@ -18,9 +18,9 @@ func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, parity parity, h layout.H
 }
 
 // sendOrPark sends a message for which no caller can try again. If the provider's queue is full, it
-// parks the message and sends it later. The message need not wait for others: it is a reply, or a
-// signal whose bytes are on their way. Quiets of the generation with this parity wait for it. A
-// message for a lost PE is dropped.
+// parks the message and sends it later. The message need not wait for queued operations: it is a
+// reply, a signal whose bytes are on their way, a message about numbers of writes, or one of the GPU
+// stage. Quiets of the generation with this parity wait for it. A message for a lost PE is dropped.
 func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, parity parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
@@ -30,7 +30,7 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, parity parity, h *layo
 		switch x.sendCopy(pe, h) {
 		case call.Done:
 			if parity != noParity {
-				p.Charge(1, epoch)
+				p.Charge(1, epoch) // a message without payload takes one unit
 				x.Quiets.AwaitAcknowledgement(pe, parity)
 			}
 			return
@@ -220,7 +220,8 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 }
 
 // HandleFlushReply handles the reply to a flush. It returns false if no flush was under way or the
-// reply is to another one.
+// reply is to another one. The event of the flight recorder has 24 bits for the units that are still
+// unacknowledged.
 func (x *sender) HandleFlushReply(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.FlushID() {

@@ -28,7 +28,7 @@ type network struct {
 	Err       error         // the reason of the last Failed, or of the last request that failed
 	Fatal     func(error)   // ends the job, after an error that belongs to no operation
 
-	Buffers unsafe.Pointer // receive buffers, then one send buffer for each token, then further receive buffers, then scratch
+	Buffers unsafe.Pointer // receive buffers, one send buffer for each token, further receive buffers, scratch, small send buffers
 	Scratch unsafe.Pointer // for injected messages
 	Desc    uintptr        // of the buffers
 	More    int            // number of further receive buffers

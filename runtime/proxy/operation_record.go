@@ -31,12 +31,12 @@ const (
 // or is queued.
 type record struct {
 	Use        use
-	Width      uint8  // of fetch
+	Width      uint8  // atomic: bytes of the value that Fetch gets, 4 or 8
 	Parity     parity // of the generation that waits for it
 	Then       bool   // write: the message in After, of the same epoch, is still to be sent after the bytes
 	Registered bool   // write, read: Memory has the operation's own registration
 	Flush      bool   // write: the target flushes its GPU before quiets complete; read: this PE does
-	Uses       uint16 // how often the token was allocated
+	Uses       uint16 // how often the token was allocated, modulo 2^16: see RequestID
 	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller's status is set, but the provider still has the operation
 	Awaited    bool           // GPU stage: quiets wait for the operation

@@ -77,8 +77,10 @@ func (o *operations) StatusOfRefusal(pe libshmem.PE, p *layout.Peer, err error) 
 	return o.Net.Fail(err)
 }
 
-// Complete completes the request of a caller with a status and a value. Done is stored last and
-// atomically, because the caller's thread polls it without the lock.
+// Complete completes the request of a caller with a status and a value. The status is 0 (Done) if
+// the operation succeeded, otherwise Failed or an error number; the value is what an atomic
+// operation fetched, otherwise 0. Done of the request is stored last and atomically,
+// because the caller's thread polls it without the lock.
 func (o *operations) Complete(r *call.Request, status int32, value uint64) {
 	o.Finished++
 	r.Status, r.Value = status, value
@@ -94,7 +96,7 @@ func (o *operations) AwaitByQuiets(s *record) {
 // CompleteSource completes the request of an operation whose source may be reused.
 func (o *operations) CompleteSource(s *record) {
 	if s.Request != nil {
-		o.Complete(s.Request, 0, 0)
+		o.Complete(s.Request, int32(call.Done), 0)
 		s.Request = nil
 	}
 }

@@ -13,6 +13,10 @@ import (
 
 // The caller of each method of this file holds the engine's lock, except for PutMax, whose result
 // never changes.
+//
+// The last argument of sender.begin is true if the operation may share a message with others: all
+// may but fetching ones, which receiver.applyBatch refuses. That of sender.Send is true because each
+// message is a caller's operation: it takes credit, and the next quiet waits for it.
 
 // PutMax returns the largest number of bytes that one call of Put or PutSignal accepts.
 func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }

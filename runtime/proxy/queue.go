@@ -252,7 +252,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 func (x *sender) failQueued(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]--
 	if s.Request != nil {
-		x.Complete(s.Request, -1, 0)
+		x.Complete(s.Request, int32(call.Failed), 0)
 	} else {
 		x.Quiets.Fail(s.Parity, x.Net.Err)
 	}

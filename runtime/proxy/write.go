@@ -213,6 +213,8 @@ func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 	if s.Then {
 		x.Messages.sendOwn(s.PE, s.Epoch, s.Parity, s.After)
 	} else if s.Flush {
+		// No message is sent here. The unit only makes the PE unacknowledged, so that quiets send a
+		// flush, before whose reply the PE flushes its GPU.
 		p.Charge(1, s.Epoch)
 		x.Quiets.AwaitAcknowledgement(s.PE, s.Parity)
 	}
