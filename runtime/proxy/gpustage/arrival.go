@@ -109,7 +109,7 @@ func (a *arrivals) Follow(c *stream.Chore) {
 
 // reply sends value as the reply to the PE's request that carried the token.
 func (a *arrivals) reply(pe libshmem.PE, token uint32, value uint64) {
-	sendOrQueue(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+	sendOrQueue(a.engine, noOperation, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
 // replyFrom sends the reply to a request, with the value in a slot of pinned memory, and frees the
@@ -238,7 +238,8 @@ func (a *arrivals) WantsLock() bool { return a.words.wants }
 func (a *arrivals) Busy() int { return len(a.busy) }
 
 // Atomics returns the atomic operations that this PE carries out for others on its GPU memory, by
-// stream.AtomicBit.
+// stream.AtomicBit. With an AtomicsLock it carries out all of them, some in steps, so it adds
+// OwnerAlone: no other PE may change the words.
 func (a *arrivals) Atomics() uint64 {
 	if a.words.lock != nil {
 		return stream.AllAtomics | stream.OwnerAlone

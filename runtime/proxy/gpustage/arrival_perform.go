@@ -122,7 +122,8 @@ func (a *arrivals) copyPayload(peer *arrivalPeer, h *layout.Header, payload unsa
 }
 
 // storeGPU stores an element in GPU memory: with one store of the stream if it has 4 or 8 bytes and
-// is aligned, so that readers see all of it at once, and as a copy of bytes otherwise.
+// is aligned, so that readers see all of it at once, and as a copy of bytes otherwise. False: no
+// slot is free for the copy.
 func (a *arrivals) storeGPU(peer *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {

@@ -128,7 +128,7 @@ func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 	}
 	for i := range x.peers {
 		if pe := libshmem.PE(i); x.main[i].Base != mem.Nowhere && x.engine.Lost(pe) == nil && pe != x.me {
-			sendOrQueue(x.engine, 0, pe, x.announce(&f))
+			sendOrQueue(x.engine, noOperation, pe, x.announce(&f))
 		}
 	}
 	return x.heaps[x.me].extents.add(f)

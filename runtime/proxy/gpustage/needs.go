@@ -32,6 +32,7 @@ type Use uint8
 const (
 	// UsePut is a put that sends messages. It is queued after earlier operations on its PE.
 	UsePut Use = iota
+	// UseGet is a get, by reads or by a message that requests the bytes. It is not queued.
 	UseGet
 	// UseCopy is an operation without a message, on a heap that this process has mapped.
 	UseCopy
@@ -137,8 +138,11 @@ type Engine interface {
 	Fail(err error) call.Status
 }
 
+// noOperation is the Token of a message that belongs to no operation: no quiet waits for it.
+const noOperation fabric.Token = 0
+
 // sendOrQueue sends a message without a payload. If it cannot be posted now, the engine stores it
-// and sends it later. t is the operation whose quiets wait for the message, or 0.
+// and sends it later. t is the operation whose quiets wait for the message, or noOperation.
 func sendOrQueue(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
 	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: SendLater})
 }

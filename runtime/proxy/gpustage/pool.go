@@ -13,7 +13,8 @@ import (
 	"libshmem"
 )
 
-// noPiece is the index that stands for "no piece".
+// noPiece is the index that stands for "no piece": for example, in the chore of an operation that
+// uses no slot. No pool has so many units.
 const noPiece = 0xffff
 
 // maxHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.

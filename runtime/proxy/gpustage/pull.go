@@ -63,7 +63,7 @@ type pull struct {
 	n      uint64    // bytes to read; less than N after a failure
 	begun  uint64    // bytes whose reads are posted
 	landed uint64    // bytes that are in place, or whose copies are in stream.In
-	err    int32     // of the first read that failed
+	err    int32     // of a read that failed: the provider's error number, or Failed if it could not be posted; else 0
 	done   bool      // of a put: the pull is complete, but an earlier one of its PE is not
 	lost   bool      // the PE is lost, and the provider has not completed reads of the pull
 	after  pullEpoch // work of the same PE that has to be complete first
@@ -263,7 +263,7 @@ func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool
 	t, st := p.engine.Read(q.PE, q.Remote+r.at, q.Key, to, r.n, desc)
 	if st != call.Done {
 		if st == call.Failed {
-			q.err = -1
+			q.err = int32(call.Failed)
 		}
 		return false
 	}
@@ -377,7 +377,7 @@ func (p *pulls) countArrived(q *pull, n uint64) {
 		}
 	}
 	if q.Token != 0 {
-		sendOrQueue(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+		sendOrQueue(p.engine, noOperation, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
 	p.underWay--
 	if q.Get != 0 {

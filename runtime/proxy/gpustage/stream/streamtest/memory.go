@@ -59,16 +59,21 @@ func (m *Memory) put(s stream.Stream, do func()) error {
 	return m.Err
 }
 
-// The methods of stream.Memory.
-
+// Holds returns false: no address is GPU memory.
 func (m *Memory) Holds(unsafe.Pointer, uint64) bool { return false }
+
+// Pin returns n zero bytes of the Go heap. Unpin leaves them to the garbage collector.
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(make([]byte, n))), m.Err
 }
 func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
-func (m *Memory) MaxStores() uint64          { return m.Stores }
-func (m *Memory) Atomics() uint64            { return m.Ops }
-func (m *Memory) Close() error               { return m.Err }
+
+// MaxStores returns the number that the test has set, and Atomics the set of operations.
+func (m *Memory) MaxStores() uint64 { return m.Stores }
+func (m *Memory) Atomics() uint64   { return m.Ops }
+
+// Close does nothing.
+func (m *Memory) Close() error { return m.Err }
 
 // Copy puts copies into a stream, each of which is done when Pass has come to it.
 func (m *Memory) Copy(s stream.Stream, copies []stream.Copy) error {
@@ -101,6 +106,8 @@ func (m *Memory) Mark(s stream.Stream) (uint64, error) {
 	m.Marks[s] += 1 + m.Skip
 	return m.Marks[s], m.Err
 }
+
+// Marked returns the last mark up to which Pass has carried out the work of a stream; 0: none.
 func (m *Memory) Marked(s stream.Stream) (uint64, error) { return m.passed[s], m.Err }
 
 // Engine is the engine of a stream.Set.
