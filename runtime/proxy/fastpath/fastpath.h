@@ -125,10 +125,12 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, siz
 }
 
 /* Sends an operation, whose header is what, with size bytes of payload: in the PE's batch, or as a
- * message of its own. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if only Go can post it: the PE has no
- * credit, or the operation has to wait for earlier ones, such as parked or queued messages, bytes
- * in GPU memory (staged), or writes without a number from before a fence (bare). At half of the
- * PE's credit it sends a flush. */
+ * message of its own. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if only Go can post it: Go has not
+ * found a path to the PE yet, the message is too large to be injected, the provider's queue is
+ * full, the PE has no credit, or the operation has to wait for earlier ones, such as parked or
+ * queued messages, bytes in GPU memory (staged), or writes without a number from before a fence
+ * (bare). At half of the PE's credit (flush_at) it sends a flush. payload is not NULL, because
+ * memcpy gets it even if size is 0. */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
                                          const void *payload, size_t size)
@@ -262,7 +264,7 @@ SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct s
         return shmemi_fastpath_bytes_signal(x, n, pe, o->offset, o->source, o->nbytes,
                                             o->signal_offset, o->operand, o->op);
     case SHMEMI_OPERATION_AMO:
-        if (o->op >= SHMEMI_AMO_SWAP)
+        if (o->op >= SHMEMI_AMO_SWAP) /* from SWAP on, operations fetch, and need a record of Go */
             return SHMEMI_NOT_FAST;
         return shmemi_fastpath_amo(x, n, pe, o->offset, o->op, (int)o->width, o->operand,
                                    o->compare);

@@ -57,8 +57,8 @@ static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l
     return have;
 }
 
-/* Reads the two words of the slot at position p into w. Returns false if the producer has not
- * stored both: a word that was stored has the lap bit of p's lap round the ring. */
+/* Reads the two words of the slot at position p into w. False: the producer has not stored both.
+ * The highest bit of a stored word, its lap bit, is 1 in even laps round the ring and else 0. */
 static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w)
 {
     uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
@@ -118,7 +118,7 @@ static void fill_reply(const struct shmemi_innerloop_ring *r, uint64_t i)
 
 /* post_next, and the functions that it calls, return how many operations they posted: one, or
  * several puts that were merged into one. NOT_STORED: the producer has not stored the whole
- * operation. NOT_SIMPLE: Go has to post it. AT_FENCE: the operation is a fence (pass_fences). */
+ * operation. NOT_SIMPLE: Go has to post it. AT_FENCE: it is a fence, for pass_fences. */
 enum { NOT_STORED = 0, NOT_SIMPLE = -1, AT_FENCE = -2 };
 
 /* Posts the put at *p, together with later puts whose source and destination continue those of the
@@ -259,7 +259,7 @@ static inline uint64_t value32(const uint64_t *w)
 }
 
 /* Posts the operation at position *p of a ring, and moves *p past it and the puts that are merged
- * with it: at most `limit` operations in all. Returns their number, NOT_STORED or NOT_SIMPLE. */
+ * with it: at most `limit` operations in all. Returns their number, or a value of the enum. */
 static inline int post_next(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                             uint64_t *p, uint32_t limit)
 {
@@ -415,7 +415,7 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
     l->taken += (uint64_t)did;
     l->left = left;
     int n = l->native.poll(l->native.self, l->completions, SHMEMI_INNERLOOP_COMPLETIONS);
-    if (n == SHMEMI_IN_GO) {
+    if (n == SHMEMI_IN_GO) { /* only Go can fetch the completions of this provider now */
         unlock(l);
         *reason = SHMEMI_INNERLOOP_STATE;
         return -1;
