@@ -84,6 +84,6 @@ func (u *Work) String() string {
 
 // Shown is the Work of a stream in the page that other processes read.
 type Shown struct {
-	Ops, Bytes, Call uint64
+	Ops, Bytes, Call uint64 // as in Work; Call is the purpose in the form that CallText takes
 	Since            uint64 // nanoseconds of CLOCK_MONOTONIC
 }

@@ -74,7 +74,8 @@ func (m *Messages) Bytes() int {
 func (m *Messages) Has(from, seq uint32) bool { return *m.find(from, seq) != none }
 
 // find returns the link to a message's first block in its hash chain: the head of the chain, or
-// nextInChain of the message before it. It points to none if the message is not stored.
+// nextInChain of the message before it. It points to none if the message is not stored. The link is
+// valid until a message is added or removed.
 func (m *Messages) find(from, seq uint32) *uint32 {
 	at := m.head(from, seq)
 	for *at != none {
@@ -161,15 +162,16 @@ func (m *Messages) Begin(from, seq uint32) []byte {
 	return b[:min(r.length, BlockSize)]
 }
 
-// Remove removes a message and returns it. The caller owns the result until it calls Reuse.
+// Remove removes a message, which must be stored, and returns it. The caller owns the result until
+// it calls Reuse.
 func (m *Messages) Remove(from, seq uint32) []byte {
 	message := m.Copy(from, seq)
 	m.Forget(from, seq)
 	return message
 }
 
-// Copy returns a copy of a message, which stays stored. The caller owns the copy until it calls
-// Reuse.
+// Copy returns a copy of a message, which must be stored and stays so. The caller owns the copy
+// until it calls Reuse.
 func (m *Messages) Copy(from, seq uint32) []byte {
 	at := *m.find(from, seq)
 	_, first := m.block(at)
@@ -182,7 +184,7 @@ func (m *Messages) Copy(from, seq uint32) []byte {
 	return message
 }
 
-// Forget removes a message and frees its blocks.
+// Forget removes a message, which must be stored, and frees its blocks.
 func (m *Messages) Forget(from, seq uint32) {
 	m.forget(m.find(from, seq))
 	m.shrink()

@@ -12,7 +12,8 @@ type Queue[T any] struct {
 // Len returns the number of elements.
 func (q *Queue[T]) Len() int { return q.n }
 
-// At returns the element at index i; index 0 is the front.
+// At returns the element at index i, which must be below Len; index 0 is the front. The address is
+// valid until Next or Push.
 func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 
 // Push adds an element at the end.
@@ -32,17 +33,18 @@ func (q *Queue[T]) Next() *T {
 	return q.At(q.n - 1)
 }
 
-// Pop removes and returns the front element.
+// Pop removes and returns the front element. The queue must not be empty.
 func (q *Queue[T]) Pop() T {
 	v := q.remove(0)
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	return v
 }
 
-// PopLast removes and returns the last element.
+// PopLast removes and returns the last element. The queue must not be empty.
 func (q *Queue[T]) PopLast() T { return q.remove(q.n - 1) }
 
-// remove returns element i and clears its memory, so that it keeps nothing alive.
+// remove returns element i, the first or the last, and clears its memory, so that it keeps nothing
+// alive. For the first one the caller moves head.
 func (q *Queue[T]) remove(i int) T {
 	at := q.At(i)
 	v := *at

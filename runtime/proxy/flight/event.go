@@ -105,8 +105,9 @@ type readings struct {
 	now, nowTime     uint64 // when the recorder is read
 }
 
-// ago returns the time from an event to now. when is the event's tick, without the highest bits,
-// which an entry has no space for.
+// ago returns the time from an event to now. when is that of an entry: the event's tick, shifted
+// left by ContextBits, above the number of its context. The shift has lost the tick's highest bits,
+// so the difference is computed without them.
 func (t *readings) ago(when uint64) time.Duration {
 	ticks := (t.now<<layout.ContextBits - when&^(1<<layout.ContextBits-1)) >> layout.ContextBits
 	all := t.now - t.first

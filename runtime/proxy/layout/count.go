@@ -27,7 +27,8 @@ func AddCounts(all, of *[Counted]uint64) {
 	}
 }
 
-// CountMessage counts a message of n bytes that the provider has accepted.
+// CountMessage counts a message of n bytes that the provider has accepted. The counter of a kind has
+// the number of the kind.
 func (p *Peer) CountMessage(k Kind, n int) {
 	p.Count[min(Counter(k), lastMessage)]++
 	p.Count[MessageBytes] += uint64(n)

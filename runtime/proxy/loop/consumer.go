@@ -113,8 +113,8 @@ type progress struct {
 	serving *serving // of its ring
 	fences  uint64   // number of fences before it
 	record  uint16   // number of its record in Consumer.replies; 0: none yet
-	part    part
-	bytes   []byte // copy of its bytes from a cell, if it had to wait
+	part    part     // which pieces of it are posted
+	bytes   []byte   // copy of its bytes from a cell, if it had to wait
 }
 
 // part is the progress of a put or get that is posted in pieces.
@@ -409,8 +409,11 @@ func (c *Consumer) Holds() bool {
 // wait because the engine could not post them at once.
 func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued }
 
-// statusFailed is the status in the reply to an operation that failed.
-const statusFailed = -1
+// Values of the status in the reply to an operation, which C writes, too (fill_reply).
+const (
+	statusDone   = 0
+	statusFailed = -1
+)
 
 // failOp reports an operation that is invalid or that the engine could not post. A producer that
 // waits for its reply gets statusFailed; the ring goes on.

@@ -32,7 +32,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 		st = c.e.PutBytesSignal(pe, offset, source, op.Length, libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
 	}
 	if op.Want != 0 && (st == call.Done || st == call.Pending) {
-		w.serving.ring.Reply(op.Reply, 0, 0) // the bytes have been read
+		w.serving.ring.Reply(op.Reply, 0, statusDone) // the bytes have been read
 	}
 	return c.handleStatus(op, w, st)
 }

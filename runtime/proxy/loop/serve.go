@@ -268,8 +268,9 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	return nil
 }
 
-// sleepArmed sleeps for at most d, until the network has a completion or another thread wakes it.
-// It returns true at once if there is work.
+// sleepArmed sleeps for at most d, until the network has a completion or another thread wakes it:
+// then it returns true, and false after d. It returns true without that sleep, too, if another
+// thread holds the lock or the provider has work (Arm).
 func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	e := l.e
 	if !e.TryLock() {

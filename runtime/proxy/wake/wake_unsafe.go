@@ -111,6 +111,7 @@ func (w *Words) nap(d time.Duration) {
 		// An early return is no error: EndNap has cleared the word or woken the thread, or a signal
 		// has arrived.
 		t := unix.NsecToTimespec(int64(d))
+		// The kernel sleeps only if the word is still 1.
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
 	}
 	atomic.StoreUint32(w.Napping, 0)
