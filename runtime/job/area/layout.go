@@ -32,8 +32,8 @@ const (
 // Layout has the offsets of the parts of the internal area, in bytes below the user heap, and their
 // sizes.
 type Layout struct {
-	InboxOffset    uint64
-	ScratchOffset  uint64
+	InboxOffset    uint64 // words that count the messages of each PE, and cache lines (inboxSize)
+	ScratchOffset  uint64 // buffers for small reductions of all PEs
 	ScratchSize    uint64
 	TeamsOffset    uint64
 	TeamSize       uint64 // the area of one team: a word for each PE, lines, scratch, agreements
@@ -113,9 +113,10 @@ func agreeSize(n int) uint64 {
 // team's cache lines after them (capi/front/lines.c).
 func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
 
-// columnsSize is the size of the buffers for the rounds of reductions between hosts: for each round
-// a PE has one for the elements that it sends, and one for those that it receives
-// (capi/front/columns.c).
+// columnsSize is the size of the buffers for the rounds of reductions between hosts. There each PE
+// reduces a share of the elements with those members of other nodes that have the same rank on their
+// nodes, its column, and does so in rounds. For each round a PE has one buffer for the elements that
+// it sends, and one for those that it receives (capi/front/columns.c).
 const columnsSize = 2 * ColumnRounds * (WorldRound + WideTeams*TeamRound + NarrowTeams*NarrowRound)
 
 // Rounds returns where the buffers for the rounds of reductions between hosts begin, in bytes below

@@ -108,9 +108,10 @@ func (k *kernelChannel) run(fatal func(error)) {
 const quietFrom = 1 << 63
 
 // drained reports whether the requests that kernels had stored when a quiet began are in the ring.
-// *ticket is 0 in the first call for a quiet, and again when drained returns true. Other kernels may
-// go on storing requests, so the channel may never be empty: then it is enough that as many have
-// been taken as the channel has room for.
+// *ticket is 0 in the first call for a quiet, and again when drained has waited and returns true. A
+// ticket without quietFrom is that of the step after this one (network.Rings.Quiet): then nothing is
+// left to wait for here. Other kernels may go on storing requests, so the channel may never be
+// empty: then it is enough that as many have been taken as the channel has room for.
 func (k *kernelChannel) drained(ticket *uint64) bool {
 	if k == nil || *ticket != 0 && *ticket&quietFrom == 0 {
 		return true

@@ -33,7 +33,7 @@ func (p *Producers) Reserve() error {
 	p.work.teams = teamAreas(p.NPEs, p.Areas, p.Settings.SymmetricSize)
 	p.work.size = queue.WorkSize(p.NPEs) + p.work.teams*queue.WorkTeamSize(p.NPEs) + queue.WorkStream
 	size := p.work.size + p.countersSize()
-	at, err := p.Heap.Alloc(size, 0)
+	at, err := p.Heap.Alloc(size, 0) // 0: the heap's own alignment
 	if err == nil {
 		err = p.Commit()
 	}

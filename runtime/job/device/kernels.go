@@ -80,6 +80,7 @@ func (p *Producers) newKernels(archive bool) (_ *Kernels, err error) {
 	peers := shared.part(uintptr(p.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
+	// stop is for the two words of the Stopper, exit for the two of Kernels.exit.
 	report, stop, exit := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8), shared.part(8)
 	near.part(uintptr(copied))
 	entries, lists := near.part(uintptr(p.Areas*teamEntryBytes)), near.part(uintptr(p.Areas*p.Teams.ListBytes()))

@@ -131,7 +131,7 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 			h.Wake(i, w.Function, w.Argument)
 		}
 	}
-	p.served = p.Network.Serve(h.Rings, false)
+	p.served = p.Network.Serve(h.Rings, false) // false: threads are the producers
 	return unsafe.Pointer(s), nil
 }
 
@@ -181,7 +181,7 @@ func (p *Producers) Kernels(archive bool) (*Kernels, error) {
 	}
 	p.kernels = k
 	k.Watch(p.Fatal, p.Boot.Over)
-	p.served = p.Network.Serve(k.Rings(), true)
+	p.served = p.Network.Serve(k.Rings(), true) // true: kernels are the producers
 	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
 	return k, nil
 }

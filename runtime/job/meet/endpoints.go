@@ -9,7 +9,7 @@ import (
 // EndpointInfo describes one open endpoint of a PE to all other PEs.
 type EndpointInfo struct {
 	Addr     []byte            // the provider's address of the endpoint; empty: it has none
-	Base     uint64            // the address of the PE's user heap, for operations of other PEs
+	Base     uint64            // remote address of the PE's user heap: an offset in the registered memory, or an address (proxy.Endpoint)
 	Key      uint64            // the provider's key of that memory
 	Window   uint32            // numbered writes that each other PE may have under way to this one
 	Device   bool              // the heap is GPU memory

@@ -60,8 +60,9 @@ func agree(infos []Info) error {
 	return nil
 }
 
-// fewest returns the least number of endpoints that a PE opens. Engine i of one PE talks to engine
-// i of another, so no PE can have more than the others.
+// fewest returns the least number of endpoints that a PE would open, and at least 1, because each PE
+// needs an engine. Engine i of one PE talks to engine i of another, so no PE can have more than the
+// others.
 func fewest(infos []Info) int {
 	n := infos[0].Proxies
 	for _, c := range infos[1:] {

@@ -118,7 +118,7 @@ func (nw *Network) Open() error {
 	if err != nil {
 		return err
 	}
-	if err := nw.checkFiles(files, 1); err != nil {
+	if err := nw.checkFiles(files, 1); err != nil { // before the NICs are known: it needs one at least
 		return err
 	}
 	nics, err := nw.chooseNICs()

@@ -98,7 +98,7 @@ func (nw *Network) setRequired(c *fabric.Config) {
 // injects faults.
 func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
 	open := func(c fabric.Config) (fabric.Provider, error) { return nw.openNICs(n, c) }
-	return chaos.Open(open, c, nw.Chaos, i == 0)
+	return chaos.Open(open, c, nw.Chaos, i == 0) // one engine carries out the faults that end the process
 }
 
 // openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly;

@@ -88,7 +88,7 @@ func (r *Registry) try(endpoint registrant, path gpudirect.Path, parts []devmem.
 		return err
 	}
 	for _, part := range parts {
-		if err := r.register(endpoint, path, 0, part); err != nil {
+		if err := r.register(endpoint, path, noLoan, part); err != nil {
 			return errors.Join(err, endpoint.UnregisterHeap())
 		}
 	}
@@ -104,10 +104,13 @@ func (r *Registry) InOrder(i int) bool {
 	return r != nil && r.registrations[i].path != 0 && r.access.InOrder()
 }
 
+// noLoan is the loan of a part of the heap that is the heap's own memory.
+const noLoan gpustage.Loan = 0
+
 // register registers one part of the heap with an endpoint. loan is the loan to which the part
-// belongs; 0: none.
+// belongs, memory of the program that is part of the heap for a while, or noLoan.
 func (r *Registry) register(endpoint registrant, path gpudirect.Path, loan gpustage.Loan, part devmem.Extent) error {
-	return r.access.Register(path, r.Heap+gpu.Address(part.Offset), part.Size, loan != 0, func(m fabric.GPUMemory) error {
+	return r.access.Register(path, r.Heap+gpu.Address(part.Offset), part.Size, loan != noLoan, func(m fabric.GPUMemory) error {
 		return endpoint.RegisterHeap(part.Offset, loan, m)
 	})
 }
@@ -119,7 +122,7 @@ func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.registrations {
 		e := &r.registrations[i]
 		for ; e.path != 0 && e.done < len(parts); e.done++ {
-			if err := r.handleFailure(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
+			if err := r.handleFailure(e, parts[e.done], r.add(e, noLoan, parts[e.done])); err != nil {
 				return err
 			}
 		}

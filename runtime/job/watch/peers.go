@@ -67,7 +67,8 @@ const separator = "\x00"
 // maxReply is the most bytes of an activity reply.
 const maxReply = 1024
 
-// of returns the activity of a PE of this node, as the PE has noted it.
+// of returns the activity of a PE of this node, as the PE has noted it: with how 0 its current call,
+// with area.Deep also what the PEs do for which the call waits, with area.Gone how it has ended.
 func (l *peers) of(pe libshmem.PE, how area.How) string {
 	if l.Activity == nil {
 		return ""
