@@ -17,17 +17,19 @@ type driver struct {
 	m *Mesh
 }
 
-// Poll implements loop.Monitor: it polls the engine, and then continues the mesh's own work
-// (advance), for which the poll may have made room.
+// Poll polls the engine, and then continues the mesh's own work (advance), for which the poll may
+// have made room. It returns the number of completions and of operations of the source that it has
+// begun, plus one while GPU streams have work (loop.Monitor).
 func (d *driver) Poll() (int, error) {
 	n, err := d.Engine.Poll()
 	n += d.m.advance()
 	return n, err
 }
 
-// Next implements loop.Monitor: it returns what the loop does after a poll with n completions.
-// While an operation or a message of the mesh waits to be posted, the loop sleeps only briefly,
-// because no event may show that the engine has room again.
+// Next returns what the loop does after a Poll that returned n (loop.Monitor): what the engine says,
+// unless that is to sleep until the network wakes it. While an operation or a message of the mesh
+// waits to be posted, the loop then sleeps only briefly, because no event may show that the engine
+// has room again; and if operations of the source were submitted meanwhile, it polls again.
 func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
 	if d.m.keepsAwake(n) {
 		return call.PollYielding // threads that submit spin, too, perhaps for the same processor

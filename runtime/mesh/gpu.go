@@ -77,6 +77,7 @@ func OpenGPU() (g *GPU, err error) {
 	ownContext, err := dev.OwnContext("the proxy of a mesh")
 	if err == nil {
 		var memory *gpustage.Memory
+		// Without kernels, and so without the program's context for them: the stage does signals in steps.
 		if memory, err = gpustage.NewMemory(ownContext, nil, nil); err == nil {
 			return &GPU{Memory: memory, Release: dev.Close, NICs: dev.For("the proxy of a mesh"), PCI: dev.Facts().PCI}, nil
 		}

@@ -171,7 +171,7 @@ func Open(o Options) (m *Mesh, err error) {
 	if open == nil {
 		open = func(c fabric.Config) (fabric.Provider, error) { return ofi.OpenPicked(c, o.Pick) }
 	}
-	prov, err := chaos.Open(open, cfg, o.Chaos, false)
+	prov, err := chaos.Open(open, cfg, o.Chaos, false) // false: it does not end this process
 	if err != nil {
 		return nil, err
 	}

@@ -249,7 +249,8 @@ func (m *Mesh) enqueue(p *member, o *operation) {
 	m.addBusy(p)
 }
 
-// flushed is the offset of the word that a flush fetches in its target's internal area. The fetch
+// flushed is the offset, from the user heap, of the word that a flush fetches: the last word of its
+// target's internal area, which ends where the user heap of an engine begins. The fetch
 // is a message that a fence orders after the context's earlier operations, so its reply shows that
 // these are complete.
 const flushed libshmem.Offset = -8
@@ -267,7 +268,7 @@ func (m *Mesh) post(p *member, o *operation) bool {
 		n, st := min(o.n, m.maxPart), proxy.Done
 		switch {
 		case !o.kind.moves():
-			st = e.AMO(pe, flushed, fabric.OpFetch, 8, 0, 0, nil, part)
+			st = e.AMO(pe, flushed, fabric.OpFetch, 8, 0, 0, nil, part) // 8 bytes; a fetch has no operands
 		case o.kind == doGet:
 			st = e.Get(pe, o.offset, o.local, n, part)
 		case o.signal == nil || n < o.n:
