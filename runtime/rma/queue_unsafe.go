@@ -23,8 +23,10 @@ func (q *queue) lastSubmitted() *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(&q.last))
 }
 
-// Begin implements mesh.Source. C links each operation to the one that was submitted before it, so
-// Begin reverses the list.
+// Begin begins, in the order of their submission, all operations that C has submitted, and returns
+// how many these are (mesh.Source). The mesh calls it after each poll. C links each operation to the
+// one that was submitted before it, so Begin reverses the list. The proxy is awake in Begin, so it
+// clears asleep, and C need not wake it.
 func (q *queue) Begin(m *mesh.Mesh) int {
 	if atomic.LoadUint32(&q.asleep) != 0 {
 		atomic.StoreUint32(&q.asleep, 0)
@@ -88,9 +90,10 @@ func (q *queue) transferOf(o *Operation) (t mesh.Transfer, err error) {
 	return t, nil
 }
 
-// Sleep implements mesh.Source. A thread that submits stores the operation and then reads asleep;
-// Sleep stores asleep and then reads the operation. So one of the two sees what the other has
-// stored.
+// Sleep notes that the proxy is about to sleep, so that C wakes it. It returns false if an operation
+// was submitted meanwhile: then the proxy stays awake (mesh.Source). A thread that submits stores
+// the operation and then reads asleep; Sleep stores asleep and then reads the operation. So one of
+// the two sees what the other has stored.
 func (q *queue) Sleep() bool {
 	atomic.StoreUint32(&q.asleep, 1)
 	if atomic.LoadPointer(q.lastSubmitted()) == nil {
@@ -100,13 +103,15 @@ func (q *queue) Sleep() bool {
 	return false
 }
 
-// Fail implements mesh.Source.
+// Fail notes that no operation ends any more, and sets the word `failed`, by which C stops waiting
+// for operations (mesh.Source).
 func (q *queue) Fail(err error) {
 	q.note(err)
 	atomic.StoreUint32(&q.failed, 1)
 }
 
-// Lost implements mesh.Source.
+// Lost notes that a rank is lost, and sets the word `lost`, by which C reports that even if only
+// data of the rank is awaited and no operation fails (mesh.Source).
 func (q *queue) Lost(err error) {
 	q.note(err)
 	atomic.StoreUint32(&q.lost, 1)
@@ -126,7 +131,7 @@ func (g *Group) Failure() error {
 // Wake wakes the proxy, after an operation was submitted while it slept.
 func (g *Group) Wake() { g.Mesh.Wake() }
 
-// remote returns a rank's part of registered memory.
+// remote returns a rank's part of the registered memory with a number; numbers begin at 1.
 func (g *Group) remote(number uint64, rank uint32) (*mesh.Remote, error) {
 	all := *g.memories.Load()
 	if number == 0 || number > uint64(len(all)) || all[number-1] == nil {

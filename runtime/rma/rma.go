@@ -174,7 +174,7 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 	if err == nil {
 		// If a rank has failed to import, all have to return an error: otherwise some would have
 		// memory that others lack.
-		_, err = g.exchange(nil, nil)
+		_, err = g.exchange(nil, nil) // nothing to send, and no error
 	} else if all != nil {
 		_, _ = g.exchange(nil, err) // only for the other ranks: this one returns its own error
 	}
