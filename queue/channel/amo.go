@@ -58,7 +58,7 @@ func (c *Channel) pushAMO(r *request) (bool, error) {
 		op.Value = 1
 	}
 	switch {
-	case a.kind >= queue.KindSwap:
+	case a.kind >= queue.KindSwap: // from KindSwap on, operations return the old value
 		if len(c.free) == 0 {
 			return false, nil
 		}
@@ -66,7 +66,7 @@ func (c *Channel) pushAMO(r *request) (bool, error) {
 		op.Code, op.Value2, op.Want, op.Reply = queue.CodeAMOWide, r.compare, 1, c.free[last]
 		c.free = c.free[:last]
 		c.waiting = append(c.waiting, fetch{r.element, c.ring.Turn(op.Reply), op.Reply})
-	case r.size == 8 && (int64(op.Value) > math.MaxInt32 || int64(op.Value) < math.MinInt32):
+	case r.size == 8 && (int64(op.Value) > math.MaxInt32 || int64(op.Value) < math.MinInt32): // CodeAMO has 32 bits for it
 		op.Code = queue.CodeAMOWide
 	}
 	c.push(&op)

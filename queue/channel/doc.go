@@ -28,6 +28,7 @@
 //
 // Requests enter the ring in the order of their positions. A fence in the channel is a fence in the
 // ring, pushed before the next operation. A put, a fence and an operation on a signal in a row, a
-// put with signal up to 3.4, are one operation. The position of a quiet (quiet_issue) is acknowledged when a quiet that was pushed
-// after all requests below it is complete: then the bytes of gets can be read by kernels, too.
+// put with signal up to 3.4, are one operation. The position of a quiet (quiet_issue) is
+// acknowledged when a quiet that was pushed after all requests below it is complete: then the bytes
+// of gets can be read by kernels, too.
 package channel

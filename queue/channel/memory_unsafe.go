@@ -10,8 +10,8 @@ import (
 const (
 	requestBytes   = 1 << requestsLog2
 	elementBytes   = 1 << elementsLog2
-	elementSize    = 16 // a result of 8 bytes, and its flag
-	coalescedBytes = elementBytes / elementSize * 32 * 8
+	elementSize    = 16                                  // a result of 8 bytes, and its flag
+	coalescedBytes = elementBytes / elementSize * 32 * 8 // for each element a word of 8 bytes for each lane of a warp
 	line           = 128
 
 	elementsAt   = requestBytes
@@ -46,7 +46,8 @@ func (m Memory) Addresses() Addresses {
 // word returns the word at an offset of the shared memory.
 func (m Memory) word(at uint64) *uint64 { return (*uint64)(unsafe.Add(m.Host, at)) }
 
-// entry returns the entry of the requests at a position, and whether it is stored.
+// entry returns the entry of the requests at a position, and whether it is stored: the lowest bit of
+// a stored entry is 1 in even rounds through the buffer and 0 in odd ones.
 func (m Memory) entry(position uint64) (v uint64, stored bool) {
 	v = atomic.LoadUint64(m.word(position & (requestBytes - 1)))
 	return v, v&1 != position>>requestsLog2&1
@@ -62,7 +63,7 @@ func (m Memory) local(address uint64) uint64 {
 }
 
 // give stores a result in the element of a number, and then the flag for which its kernel waits.
-// Elements are used again in rounds; the flag grows by 2 in each.
+// Elements are used again in rounds; the flag is 1 in the first one and grows by 2 in each.
 func (m Memory) give(number, value uint64) {
 	at := number * elementSize
 	element := elementsAt + at&(elementBytes-1)

@@ -60,7 +60,9 @@ type request struct {
 }
 
 // read decodes the request at a position. It returns the bytes that the request takes, or 0 if a
-// part of it is not stored yet, and an error if there is no such request.
+// part of it is not stored yet, and an error if there is no such request. doc.go has the fields of
+// the entries, the highest bits first. The lowest byte of an entry has its flag, so the lowest byte
+// of a value that fills an entry is in another one.
 func (m Memory) read(position uint64, r *request) (n uint64, err error) {
 	base, stored := m.entry(position)
 	if !stored {
