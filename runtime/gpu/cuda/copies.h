@@ -82,6 +82,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmem
             n[parts] = packed ? c->n * c->rows : c->n;
         }
     }
+    /* One manner, from copy `first` on: it holds for all copies. */
     return shmemi_cuda_in_copy_batch(driver, within, to, from, n, parts, &manner, &first, 1,
                                      stream);
 }

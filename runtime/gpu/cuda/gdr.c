@@ -23,6 +23,7 @@ const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address,
         *error = errno;
         return "gdr_open";
     }
+    /* 0 and 0: tokens of peer-to-peer access, which memory of cuMemAlloc does not need. */
     if ((*error = functions->pin(mapping->gdr, address, n, 0, 0, &mapping->handle)) != 0) {
         failed = "gdr_pin_buffer";
         goto close;

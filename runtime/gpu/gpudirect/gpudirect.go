@@ -119,9 +119,11 @@ const page = 4096
 
 // Register calls register with n bytes at an address of the GPU, described for one path. A dma-buf
 // has whole pages, so that the memory has an offset in it; the rest of its first and last page is
-// not registered, and no peer reaches it. live says that the program uses the memory already. The caller's registration keeps the dma-buf, so Register closes
-// its descriptor afterwards. If register succeeds, Register also makes the program's synchronous
-// copies to the memory wait until the bytes are there (SyncMemops), and logs the first failure.
+// not registered, and no peer reaches it. live says that the program uses the memory already, so
+// that a provider must not write to it to try it out. The caller's registration keeps the dma-buf,
+// so Register closes its descriptor afterwards. If register succeeds, Register also makes the
+// program's synchronous copies to the memory wait until the bytes are there (SyncMemops), and logs
+// the first failure.
 func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (err error) {
 	m := a.describe(at, n, live)
 	if path == DMABuf {
