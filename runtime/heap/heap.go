@@ -250,6 +250,8 @@ func (h *Heap) fit(size, align uint64) (i int32, start uint64) {
 			return i, start
 		}
 		if n == probes {
+			// Blocks begin at multiples of Granule, so at most align-Granule bytes precede the
+			// aligned part.
 			if sure := h.free.ceiling(size+align-Granule, 0); sure != 0 {
 				i = sure
 				continue

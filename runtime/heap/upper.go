@@ -19,7 +19,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
 	}
-	above = max(above, h.End(), Granule)
+	above = max(above, h.End(), Granule) // Granule: Alloc keeps a block that is not empty (bound)
 	// The blocks are in descending order. Free offsets may lie above each of them, and below the
 	// last: each iteration tries those from floor to end.
 	end := h.top

@@ -98,8 +98,8 @@ func (c *Calls) maxPackedBytes() uint64 {
 func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uint64) {
 	k = *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
-	bytes = call.Count * uint64(call.Width&15)
-	if call.Op >= queue.ReduceAnd { // bitwise: the kernels work on bytes
+	bytes = call.Count * uint64(call.Width&15) // the lower bits are the bytes of an element, the others its type
+	if call.Op >= queue.ReduceAnd {            // bitwise: the kernels work on bytes
 		k.Count, k.Width = bytes, 1
 	}
 	return k, bytes
@@ -118,7 +118,8 @@ func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 // reduce queues a reduction. For a team of one PE it is a copy. Otherwise there are three
 // algorithms: one thread block, over any path; packed, for short arrays, in which each word carries
 // the number of the call, so that no flag follows the data; and spread over many blocks. Only
-// SHMEM_TEAM_WORLD has memory for packed reductions.
+// SHMEM_TEAM_WORLD has memory for packed reductions. The kernels of an algorithm follow each other
+// in the order of the operations, from the sum on.
 func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
 	op := kernel(call.Op - queue.ReduceSum)
@@ -129,6 +130,7 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 		return c.launch(kernelReduce, 1, block, s, &k)
 	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.maxPackedBytes():
 		words := (bytes + 7) / 8
+		// One thread for each word: `bytes` as the limit of blocks is none.
 		return c.launch(kernelPackedSum+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}
 	part := bytes / uint64(call.TeamPEs)

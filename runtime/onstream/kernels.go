@@ -54,7 +54,8 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	return nil
 }
 
-// launch launches a kernel on a stream, or returns why there are no kernels.
+// launch launches a kernel of that many blocks, each of that many threads, on a stream, or returns
+// why there are no kernels.
 func (k *kernels) launch(which kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error {
 	if k.missing != nil {
 		return k.missing

@@ -49,7 +49,7 @@ func (m machine) meminfo() (map[string]uint64, error) {
 		name, rest, _ := strings.Cut(line, ":")
 		if f := strings.Fields(rest); len(f) > 0 {
 			n, _ := strconv.ParseUint(f[0], 10, 64)
-			info[name] = n * 1024
+			info[name] = n * 1024 // the file has KiB
 		}
 	}
 	if _, ok := info["MemAvailable"]; !ok {

@@ -50,7 +50,7 @@ func (s *Segment) afford(perHeap uint64) error {
 		return s.commitError(perHeap, shmerr.Causef(shmerr.ErrSystem, "fstat of the memory file: %w", err), "")
 	}
 	promised := (s.plan.Internal - s.plan.Sparse + perHeap) * uint64(s.plan.PEs)
-	taken := uint64(st.Blocks)*512 - s.sparseTaken()
+	taken := uint64(st.Blocks)*512 - s.sparseTaken() // stat counts blocks of 512 bytes
 	if taken >= promised {
 		return nil
 	}
