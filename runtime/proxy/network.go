@@ -113,7 +113,7 @@ func (e *network) Connect(addrs [][]byte, remotes []mem.Remote) error {
 }
 
 // Close ends the registrations, closes the provider and frees the buffers, all even after an error.
-// It returns the first error.
+// It returns the first error, where the errors of Locals and of the heap's registration count as one.
 func (e *network) Close() error {
 	err := errors.Join(e.Locals.Close(), e.Provider.Unregister(e.Region))
 	if err2 := e.Provider.Unregister(e.bufs); err == nil {
