@@ -51,6 +51,7 @@ func Build(t testing.TB, defines ...string) string {
 	return need.Made(t, "cuda", inputs, func(dir string) { compile(t, dir, code, defines) })
 }
 
+// flags are those of the C compiler for both libraries.
 var flags = []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
 
 // compile builds both libraries in dir.

@@ -12,6 +12,7 @@ static int may_move(const void *to, const void *from, size_t n, void *stream)
     return crosses ? INVALID_VALUE : fake_may_work(stream);
 }
 
+/* A FILL repeats the 4 bytes of its value, so the byte is in all of them. */
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
 {
     BEGIN(may_move((void *)to, NULL, n, stream));
@@ -35,13 +36,15 @@ static int move(void *to, const void *from, size_t n, void *stream)
     return fake_later((struct work){.what = MOVE, .to = to, .from = from, .n = n}, stream);
 }
 
+/* Queues one row of a copy of rows, see fake_waits_for_slice in stream.h. */
 static int move_row(void *to, const void *from, size_t n, void *stream)
 {
     return fake_later((struct work){.what = MOVE, .rows = true, .to = to, .from = from, .n = n},
                       stream);
 }
 
-/* 28 KiB: SHMEMI_CUDA_FEW_ROWS, as measured on an H200. */
+/* 28 KiB: from SHMEMI_CUDA_FEW_ROWS (driver.h of package cuda) on, a copy engine makes the copy, as
+ * measured on an H200. */
 bool fake_waits_for_slice(const struct work *w)
 {
     char *base;
@@ -77,12 +80,15 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
 
 /* CUmemcpyAttributes. */
 struct manner {
-    int order, hints[4];
-    unsigned flags;
+    int order; /* 1: the sources are read in the order of the stream */
+    int hints[4];
+    unsigned flags; /* 1: beside kernels, by copy engines */
 };
 
 /* A batch has no order of its own, so the fake makes its copies from the last to the first: a test
- * notices a batch whose order matters. unbatched=1 refuses a batch. */
+ * notices a batch whose order matters. It takes a batch only as the library gives it: with one
+ * manner (manners) for all copies from the first on (*first is 0), and on a stream that is not the
+ * default one. unbatched=1 refuses a batch. */
 int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t *n, size_t count,
                           const struct manner *manner, const size_t *first, size_t manners,
                           void *stream)
@@ -100,9 +106,9 @@ int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t
     return 0;
 }
 
-/* CUDA_MEMCPY2D. The fake copies only rows at unified addresses (type 4), and within one
- * registration on each side. parts=1 refuses rows with gaps between them, as a driver does if the
- * memory in the gaps is not mapped. */
+/* CUDA_MEMCPY2D. The fake copies only rows at unified addresses (type 4), with a pitch of less than
+ * 2 GiB, and within one registration on each side. parts=1 refuses rows with gaps between them, as
+ * a driver does if the memory in the gaps is not mapped. */
 struct side {
     size_t x, y;
     int type;

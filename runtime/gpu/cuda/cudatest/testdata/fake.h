@@ -25,13 +25,14 @@
 /* Returns the number of a setting, or `otherwise` if it is not set. */
 long fake_setting(const char *key, long otherwise);
 
-/* Logs a call and returns its result: 999 if the test makes this call fail (fail_at), and
- * DEINITIALIZED, if there is no other error, after fake_end. It waits first while the test holds
- * calls of the function. */
+/* Logs a call and returns its result: 999 (CUDA_ERROR_UNKNOWN) if the test makes this call fail
+ * (fail_at), and DEINITIALIZED, if there is no other error, after fake_end. It waits first while
+ * the test holds calls of the function. Without a log no call fails by fail_at. The caller
+ * must not hold fake_lock. */
 int fake_note(const char *name, int result);
 enum { DEINITIALIZED = 4 };
 
-/* The driver calls fake_end when the process exits. */
+/* The driver calls fake_end when the process exits; fake_has_ended reports whether it has. */
 void fake_end(void);
 bool fake_has_ended(void);
 

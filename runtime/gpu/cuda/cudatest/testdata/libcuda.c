@@ -19,10 +19,11 @@
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
+/* Tables for up to 8 GPUs; a number of GPUs (devices=N) above that is not checked. */
 static int contexts[8];              /* how often the primary context of each GPU is retained */
 static bool was_reset[8];            /* and has not been retained since: no call works in it */
 static unsigned long long births[8]; /* of the primary contexts: the result of cuCtxGetId */
-static unsigned long long own_births[8][4], last_birth;
+static unsigned long long own_births[8][4], last_birth; /* the same of cuCtxCreate's; the last id */
 static bool own[8][4]; /* the contexts of cuCtxCreate that exist, up to four for each GPU */
 static __thread void *stack[8]; /* the current context of the thread is the last of `depth` */
 static __thread int depth;
@@ -39,7 +40,8 @@ void *fake_context(void)
     return depth > 0 ? stack[depth - 1] : NULL;
 }
 
-/* The device of a context, from the number that stands for the context. */
+/* The device of a context, from the number that stands for the context (driver.h). It is negative
+ * for NULL. */
 static int device_of(const void *context)
 {
     uintptr_t c = (uintptr_t)context;
@@ -89,6 +91,7 @@ bool fake_loads(void)
     return loads;
 }
 
+/* init=CODE is the result. */
 int cuInit(unsigned flags)
 {
     BEGIN(flags != 0 ? INVALID_VALUE : (int)fake_setting("init", 0));
@@ -178,6 +181,7 @@ int cuDeviceTotalMem_v2(size_t *n, int device)
     return 0;
 }
 
+/* peers=0: no GPU has access to the memory of another. */
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
     BEGIN(device == peer ? INVALID_DEVICE : 0);
@@ -185,12 +189,14 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
     return 0;
 }
 
+/* attributeN=V is the value of the attribute with number N in cuda.h; with V < 0 the driver does
+ * not know it. Else it is 1; 0 of attribute 148, atomic operations of streams. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
     char key[32];
     snprintf(key, sizeof key, "attribute%d", attribute);
-    long set = fake_setting(key, attribute != 148); /* no driver that was tried can do it */
+    long set = fake_setting(key, attribute != 148); /* no driver that was tried can do 148 */
     BEGIN(set < 0 ? INVALID_VALUE : 0);
     *value = (int)set;
     return 0;
@@ -308,6 +314,7 @@ int cuCtxDestroy_v2(void *context)
     END(LOCKED(end_context(context)));
 }
 
+/* Takes only the size of a stack (limit 0), of at most 1 MiB. */
 int cuCtxSetLimit(int limit, size_t value)
 {
     BEGIN(limit != 0 || value > 1 << 20 ? INVALID_VALUE : fake_needs_context());
@@ -323,7 +330,7 @@ int cuCtxPushCurrent_v2(void *context)
     return 0;
 }
 
-/* cudaSetDevice calls this. */
+/* Replaces the current context, or with NULL takes it away. cudaSetDevice calls this. */
 int cuCtxSetCurrent(void *context)
 {
     bool known = context == NULL || LOCKED(is_alive(context)) || fake_is_primary(context);
@@ -344,7 +351,8 @@ int cuCtxPopCurrent_v2(void **context)
 
 static __thread int capture_mode;
 
-/* It fails only for an unknown mode; the log leaves it out. */
+/* Sets the capture mode of the thread to *mode, and *mode to the one before. It fails only for an
+ * unknown mode, where the fake ends the process; the log leaves it out. */
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
     if (*mode < 0 || *mode > RELAXED)

@@ -11,10 +11,13 @@
 
 enum { PAGE = 65536 };
 
+/* gdr_mh_t. A gdr has at most one buffer here, whose handle has the value HANDLE. */
 typedef struct {
     unsigned long value;
 } handle;
+enum { HANDLE = 7 };
 
+/* gdr_info_v2_t. */
 struct info {
     uint64_t va, mapped_size;
     uint32_t page_size;
@@ -24,11 +27,14 @@ struct info {
     int mapping_type;
 };
 
+/* What gdr_open returns: the pinned buffer. */
 struct gdr {
     uint64_t address;
     size_t size;
 };
 
+/* gdrdrv=0: the kernel module is not there. Then errno is ENOENT; it is 0 if the test makes the
+ * call fail. */
 void *gdr_open(void)
 {
     int gone = fake_setting("gdrdrv", 1) == 0;
@@ -54,21 +60,22 @@ int gdr_pin_buffer(void *gdr, unsigned long address, size_t n, uint64_t token, u
     struct gdr *g = gdr;
     g->address = address;
     g->size = n;
-    h->value = 7;
+    h->value = HANDLE;
     return 0;
 }
 
 int gdr_unpin_buffer(void *gdr, handle h)
 {
     (void)gdr;
-    return fake_note(__func__, h.value == 7 ? 0 : EINVAL) != 0 ? EINVAL : 0;
+    return fake_note(__func__, h.value == HANDLE ? 0 : EINVAL) != 0 ? EINVAL : 0;
 }
 
 int gdr_map(void *gdr, handle h, void **address, size_t n)
 {
     struct gdr *g = gdr;
-    if (fake_note(__func__, h.value == 7 && n == g->size ? 0 : EINVAL) != 0)
+    if (fake_note(__func__, h.value == HANDLE && n == g->size ? 0 : EINVAL) != 0)
         return EINVAL;
+    /* With an old size of 0 mremap makes a second mapping, and leaves the first one. */
     char *p = mremap((void *)g->address, 0, n, MREMAP_MAYMOVE);
     if (p == MAP_FAILED)
         abort();
@@ -79,15 +86,16 @@ int gdr_map(void *gdr, handle h, void **address, size_t n)
 int gdr_unmap(void *gdr, handle h, void *address, size_t n)
 {
     (void)gdr;
-    int bad = h.value != 7 || munmap((char *)address + PAGE, n) != 0;
+    int bad = h.value != HANDLE || munmap((char *)address + PAGE, n) != 0;
     return fake_note(__func__, bad ? EINVAL : 0) != 0 ? EINVAL : 0;
 }
 
 #ifndef NO_INFO
+/* combining=0: the mapping is not a write-combining one. */
 int gdr_get_info_v2(void *gdr, handle h, struct info *info)
 {
     struct gdr *g = gdr;
-    if (fake_note(__func__, h.value == 7 ? 0 : EINVAL) != 0)
+    if (fake_note(__func__, h.value == HANDLE ? 0 : EINVAL) != 0)
         return EINVAL;
     info->va = g->address - PAGE;
     info->mapped_size = g->size + PAGE;

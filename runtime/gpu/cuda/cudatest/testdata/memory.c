@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
-enum { LARGE = 2 << 20 };
+enum { LARGE = 2 << 20 }; /* a block of cuMemAlloc from this size on begins at a multiple of it */
 
 struct block fake_blocks[BLOCKS];
 
@@ -106,7 +106,7 @@ bool fake_crosses(const char *at, size_t n)
 }
 
 /* Maps shared memory once more and returns the second address, as a GPU may have another address
- * for it than the CPU. */
+ * for it than the CPU. With an old size of 0 mremap leaves the first mapping as it is. */
 static char *alias(char *p, size_t n)
 {
     char *q = mremap(p, 0, n, MREMAP_MAYMOVE);
@@ -115,10 +115,18 @@ static char *alias(char *p, size_t n)
     return q;
 }
 
+/* Flags of cuMemHostAlloc and cuMemHostRegister, of cuMemAllocManaged and of the export. The fake
+ * takes only the values that the library gives. */
+enum { PORTABLE_MAPPED = 1 | 2, ATTACH_GLOBAL = 1, DMA_BUF_FD = 1 };
+
+/* most_host=N: no allocation has more than N bytes. */
 int cuMemHostAlloc(void **host, size_t n, unsigned flags)
 {
     long most = fake_setting("most_host", 1L << 40);
-    BEGIN(fake_may_wait() ?: flags != 3 ? INVALID_VALUE : (long)n > most ? 2 : 0);
+    BEGIN(fake_may_wait()
+              ?: flags != PORTABLE_MAPPED ? INVALID_VALUE
+             : (long)n > most             ? OUT_OF_MEMORY
+                                          : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(HOST);
     b->size = b->mapped = n;
@@ -141,7 +149,7 @@ int cuMemFreeHost(void *host)
 
 int cuMemHostRegister_v2(void *host, size_t n, unsigned flags)
 {
-    BEGIN(fake_may_wait() ?: flags != 3 ? INVALID_VALUE : 0);
+    BEGIN(fake_may_wait() ?: flags != PORTABLE_MAPPED ? INVALID_VALUE : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(REGISTERED);
     b->size = b->mapped = n;
@@ -175,7 +183,7 @@ int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
 
 int cuMemAllocManaged(uint64_t *device, size_t n, unsigned flags)
 {
-    BEGIN(fake_may_wait() ?: flags != 1 ? INVALID_VALUE : 0);
+    BEGIN(fake_may_wait() ?: flags != ATTACH_GLOBAL ? INVALID_VALUE : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(MANAGED);
     b->size = b->mapped = n;
@@ -186,10 +194,14 @@ int cuMemAllocManaged(uint64_t *device, size_t n, unsigned flags)
     return 0;
 }
 
+/* Takes the advice that the library gives, for a whole block: main memory (location -1) as the
+ * preferred place, and access by GPU 0. */
 int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 {
     struct block *b = LOCKED(fake_find(MANAGED, (void *)device));
-    int known = (advice == 3 && location == -1) || (advice == 5 && location == 0);
+    enum { PREFERRED_LOCATION = 3, ACCESSED_BY = 5 };
+    int known = (advice == PREFERRED_LOCATION && location == -1) ||
+                (advice == ACCESSED_BY && location == 0);
     BEGIN(fake_needs_context() ?: b == NULL || b->size != n || !known ? INVALID_VALUE : 0);
     return 0;
 }
@@ -247,6 +259,9 @@ static int sealed(void)
     return fd;
 }
 
+/* Exports whole pages of a block or of a mapping: the descriptor is of its whole file. A small
+ * block can be exported only from its first multiple of PAGE, where the file begins.
+ * attribute124=0: the GPU cannot do it. */
 int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int type,
                                   unsigned long long flags)
 {
@@ -264,16 +279,17 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int t
         fd = fake_mapped_file((char *)device, n, &offset);
     pthread_mutex_unlock(&fake_lock);
     BEGIN(fake_needs_context()
-              ?: fd < 0 || type != 1 || flags != 0  ? INVALID_VALUE
-             : fake_setting("attribute124", 1) != 1 ? NOT_SUPPORTED
-                                                    : 0);
+              ?: fd < 0 || type != DMA_BUF_FD || flags != 0 ? INVALID_VALUE
+             : fake_setting("attribute124", 1) != 1         ? NOT_SUPPORTED
+                                                            : 0);
     /* A driver before CUDA 13.3 exports a file that cannot be mapped. */
     *(int *)handle = fake_setting("unmappable", 0) ? sealed() : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return 0;
 }
 #endif
 
-/* The attributes in the order of cuda.h; an attribute that does not apply is 0. */
+/* Sets the values of attributes for the address: those that the library asks for, by their numbers
+ * in cuda.h. The value of an attribute that does not apply is 0. */
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address)
 {
     char *at = (char *)address, *base = NULL, *host = NULL;
@@ -300,28 +316,28 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
     BEGIN(fake_needs_context());
     for (unsigned i = 0; i < count; i++)
         switch (attributes[i]) {
-        case 2:
+        case 2: /* memory type */
             *(int *)values[i] = place;
             break;
-        case 4:
+        case 4: /* host pointer */
             *(char **)values[i] = host;
             break;
-        case 7:
+        case 7: /* buffer id */
             *(unsigned long *)values[i] = id;
             break;
-        case 8:
+        case 8: /* is managed */
             *(int *)values[i] = managed;
             break;
-        case 9:
+        case 9: /* device ordinal; the fake says the first for all memory */
             *(int *)values[i] = 0;
             break;
-        case 10:
+        case 10: /* has a handle of cuIpcGetMemHandle */
             *(int *)values[i] = legacy;
             break;
-        case 11:
+        case 11: /* start of the allocation */
             *(char **)values[i] = base;
             break;
-        case 12:
+        case 12: /* size of the allocation */
             *(size_t *)values[i] = size;
             break;
         default:

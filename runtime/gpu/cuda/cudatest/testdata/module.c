@@ -13,12 +13,12 @@ enum { MODULES = 16, GLOBAL = 64, SIZED = 4 };
 
 static struct module {
     char *text;
-    bool dead;     /* a reset has ended it */
-    void *context; /* that it was loaded in */
-    uint64_t global[GLOBAL / 8];
-    struct {
-        const char *line; /* NULL: free */
-        char *at;
+    bool dead;                   /* a reset has ended it */
+    void *context;               /* that it was loaded in */
+    uint64_t global[GLOBAL / 8]; /* all variables without a size in the text share this memory */
+    struct {                     /* variables with a size that were asked for */
+        const char *line;        /* of the text; NULL: the entry is free */
+        char *at;                /* their memory */
     } sized[SIZED];
 } modules[MODULES];
 
@@ -68,7 +68,8 @@ int cuModuleLoadData(void **module, const void *image)
 {
     const char *text = image;
     bool fit = strncmp(text, "kernel ", 7) == 0 || strncmp(text, "global ", 7) == 0 || is_ptx(text);
-    BEGIN(fake_needs_context() ?: !fit ? 200 : 0); /* not an image */
+    enum { INVALID_IMAGE = 200 };
+    BEGIN(fake_needs_context() ?: !fit ? INVALID_IMAGE : 0);
     pthread_mutex_lock(&fake_lock);
     struct module *m = modules;
     while (m < modules + MODULES && (m->text != NULL || m->dead))
@@ -154,6 +155,7 @@ int cuLibraryGetGlobal(uint64_t *at, size_t *n, void *library, const char *name)
 }
 #endif
 
+/* The handle of a kernel is the address of its line in the module's text. */
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     char *line = LOCKED(line_of(module_of(module), "kernel", name));
@@ -171,11 +173,14 @@ static bool is_of(const char *function, const void *context)
     return false;
 }
 
+/* The arguments of the kernels of PTX are, in this order: at, operand, compare, fetched, op, claim
+ * and free, as runtime/gpu/amo/amo.ptx explains them. */
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
     bool sized = gx != 0 && gy != 0 && gz != 0 && bx != 0 && by != 0 && bz != 0;
     const char *name = function == NULL ? "" : function;
+    /* The bytes of the word that a kernel of PTX changes; 0: it is another kernel. */
     int amo = strncmp(name, ".entry shmemi_amo32(", 20) == 0   ? 4
               : strncmp(name, ".entry shmemi_amo64(", 20) == 0 ? 8
                                                                : 0;

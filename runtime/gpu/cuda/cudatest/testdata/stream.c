@@ -13,7 +13,7 @@ static struct stream {
     bool open, dead; /* dead: a reset has ended it */
     void *context;   /* that it was made in */
     struct work queue[QUEUE];
-    unsigned head, tail;
+    unsigned head, tail; /* positions, modulo QUEUE: the oldest work, and behind the newest */
 } streams[STREAMS] = {{.open = true}}; /* the first is the default stream */
 
 static struct event {
@@ -65,7 +65,7 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
                         : (word & value) != 0;
 }
 
-/* The kernels of runtime/gpu/amo/amo.ptx in C. op is a number of enum shmemi_amo. */
+/* The kernels of runtime/gpu/amo/amo.ptx in C. op is a number of enum shmemi_amo; 8 is a fetch. */
 #define APPLY(T)                                                                                   \
     static uint64_t apply_##T(T *at, unsigned op, T operand, T compare)                            \
     {                                                                                              \
@@ -260,7 +260,7 @@ void fake_drop_streams(void)
 
 int cuStreamCreate(void **stream, unsigned flags)
 {
-    BEGIN(flags != 1 ? INVALID_VALUE : fake_needs_context());
+    BEGIN(flags != 1 /* non-blocking */ ? INVALID_VALUE : fake_needs_context());
     pthread_mutex_lock(&fake_lock);
     struct stream *s = streams;
     while (s < streams + STREAMS && (s->open || s->dead))
@@ -350,7 +350,7 @@ int cuStreamIsCapturing(void *stream, int *status)
 
 int cuEventCreate(void **event, unsigned flags)
 {
-    BEGIN(flags != 2 ? INVALID_VALUE : fake_needs_context());
+    BEGIN(flags != 2 /* no timing */ ? INVALID_VALUE : fake_needs_context());
     pthread_mutex_lock(&fake_lock);
     struct event *e = events;
     while (e < events + EVENTS && (e->open || e->dead))
@@ -426,7 +426,7 @@ int cuStreamWriteValue32_v2(void *stream, uint64_t to, uint32_t value, unsigned 
     return fake_later((struct work){.what = STORE32, .to = (void *)to, .value = value}, stream);
 }
 
-/* CUstreamBatchMemOpParams, as a store. */
+/* CUstreamBatchMemOpParams, as a store of 4 bytes (operation 2) or 8 bytes (operation 5). */
 struct step {
     unsigned operation;
     uint64_t at, value;
@@ -434,7 +434,7 @@ struct step {
     uint64_t alias, rest;
 };
 
-/* The same as an atomic operation, which CUDA 13.1 has for GPUs with attribute 148. */
+/* The same as an atomic operation (CUDA 13.1, attribute 148). what: 0 add, 5 bitwise and, 6 or. */
 enum { CHANGES = 8, BITS_32 = 14, BITS_64 = 22 };
 struct change {
     unsigned operation, flags;
@@ -494,7 +494,7 @@ int cuStreamWaitValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned f
 
 int cuFlushGPUDirectRDMAWrites(int target, int scope)
 {
-    BEGIN(target != 0 || (scope != 100 && scope != 200) ? INVALID_VALUE : fake_needs_context());
+    BEGIN(target != 0 || (scope != OWNER && scope != ALL) ? INVALID_VALUE : fake_needs_context());
     return 0;
 }
 #endif

@@ -2,12 +2,13 @@
  * vmm.c: CUDA's virtual memory management (VMM), and its IPC, by which memory of other processes
  * is mapped.
  *
- * A chunk is a file without a name. A reserved range is mapped without rights, and a chunk mapped
- * in it gets rights by cuMemSetAccess: a caller that forgets the call gets a fault. foreign=CODE
- * makes cuMemSetAccess fail for memory of other processes, as if there were no path between two
- * GPUs; import=CODE makes the import of such memory fail, and ipc=CODE the making of an IPC handle.
- * memory=N is the size of the GPU's memory. A chunk has one handle, and counts the calls that have
- * returned it and were not followed by a release.
+ * A chunk is memory of cuMemCreate or of an import: a file without a name. Its handle is its place
+ * in the table, from 1 on. A reserved range is mapped without rights, and a chunk mapped in it gets
+ * rights by cuMemSetAccess: a caller that forgets the call gets a fault. foreign=CODE makes
+ * cuMemSetAccess and cuIpcOpenMemHandle fail for memory of other processes, as if there were no
+ * path between two GPUs; import=CODE makes the import of such memory fail, and ipc=CODE the making
+ * of an IPC handle. memory=N is the size of the GPU's memory. A chunk has one handle, and counts
+ * the calls that have returned it and were not followed by a release.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -16,22 +17,25 @@
 
 enum { GRANULE = 2 << 20, TABLE = 256 };
 
+/* CUDA's numbers for the only values that the library gives. DESCRIPTOR is a type of handles. */
+enum { PINNED = 1, DESCRIPTOR = 1, AT_DEVICE = 1, READ_WRITE = 3, LAZY_PEER_ACCESS = 1 };
+
 static struct chunk {
-    bool foreign;
-    int names; /* uses of the handle; 0: the entry is free */
+    bool foreign; /* imported, also if from this process */
+    int names;    /* uses of the handle; 0: the entry is free */
     int fd;
     int handles; /* CUmemAllocationProp.requestedHandleTypes */
     size_t n;
-    unsigned long id;
+    unsigned long id; /* of the memory, which its mappings keep: CU_POINTER_ATTRIBUTE_BUFFER_ID */
 } chunks[TABLE];
 
 static struct range {
-    char *at;
+    char *at; /* NULL: the entry is free */
     size_t n;
 } ranges[TABLE];
 
 static struct mapping {
-    char *at;
+    char *at; /* NULL: the entry is free */
     size_t n;
     int fd; /* of the mapping itself: the chunk's memory lives as long as it is mapped */
     int handles;
@@ -68,11 +72,13 @@ static void *reserved(void *at, size_t n, int flags)
 /* Reports whether the properties of a new chunk are valid, and are those that the library sets. */
 static bool good(const struct wanted *w)
 {
-    return w->type == 1 && (w->handles & ~1) == 0 && w->location == 1 && w->windows == NULL &&
-           w->compression == 0 && w->rdma == (fake_setting("attribute110", 1) == 1) &&
-           w->usage == 0 && w->device < fake_setting("devices", 1);
+    return w->type == PINNED && (w->handles & ~DESCRIPTOR) == 0 && w->location == AT_DEVICE &&
+           w->windows == NULL && w->compression == 0 &&
+           w->rdma == (fake_setting("attribute110", 1) == 1) && w->usage == 0 &&
+           w->device < fake_setting("devices", 1);
 }
 
+/* granule=N is the result; the other calls want multiples of GRANULE all the same. */
 int cuMemGetAllocationGranularity(size_t *n, const struct wanted *w, int option)
 {
     BEGIN(option != 0 || !good(w) ? INVALID_VALUE : 0);
@@ -80,6 +86,7 @@ int cuMemGetAllocationGranularity(size_t *n, const struct wanted *w, int option)
     return 0;
 }
 
+/* align must be a power of 2, or 0. addresses=N: no range has more than N bytes. */
 int cuMemAddressReserve(uint64_t *at, size_t n, size_t align, uint64_t hint,
                         unsigned long long flags)
 {
@@ -89,6 +96,7 @@ int cuMemAddressReserve(uint64_t *at, size_t n, size_t align, uint64_t hint,
                                                           : 0);
     if (align < GRANULE)
         align = GRANULE;
+    /* It maps align bytes too many, and frees those before and after the aligned range. */
     char *room = reserved(NULL, n + align, 0);
     char *start = (char *)(((uintptr_t)room + align - 1) & ~(uintptr_t)(align - 1));
     if (start > room)
@@ -200,7 +208,8 @@ int cuMemRelease(uint64_t memory)
 int cuMemExportToShareableHandle(void *handle, uint64_t memory, int type, unsigned long long flags)
 {
     struct chunk *c = LOCKED(chunk_of(memory));
-    BEGIN(c == NULL || c->handles != 1 || type != 1 || flags != 0 ? INVALID_VALUE : 0);
+    BEGIN(c == NULL || c->handles != DESCRIPTOR || type != DESCRIPTOR || flags != 0 ? INVALID_VALUE
+                                                                                    : 0);
     *(int *)handle = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
     return 0;
 }
@@ -215,14 +224,14 @@ static bool ours(int fd)
 
 int cuMemImportFromShareableHandle(uint64_t *memory, void *handle, int type)
 {
-    int fd = (int)(intptr_t)handle;
+    int fd = (int)(intptr_t)handle; /* the argument is the descriptor itself, not its address */
     struct stat st;
-    BEGIN(type != 1 || !ours(fd) || fstat(fd, &st) != 0 ? INVALID_VALUE
-                                                        : (int)fake_setting("import", 0));
+    BEGIN(type != DESCRIPTOR || !ours(fd) || fstat(fd, &st) != 0 ? INVALID_VALUE
+                                                                 : (int)fake_setting("import", 0));
     *memory = LOCKED(keep_chunk((struct chunk){.foreign = true,
                                                .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
                                                .n = (size_t)st.st_size,
-                                               .handles = 1}));
+                                               .handles = DESCRIPTOR}));
     return 0;
 }
 
@@ -304,9 +313,9 @@ int cuMemGetAllocationPropertiesFromHandle(struct wanted *of, uint64_t memory)
 {
     struct chunk *c = LOCKED(chunk_of(memory));
     BEGIN(c == NULL ? INVALID_VALUE : 0);
-    *of = (struct wanted){.type = 1,
+    *of = (struct wanted){.type = PINNED,
                           .handles = c->handles,
-                          .location = 1,
+                          .location = AT_DEVICE,
                           .rdma = fake_setting("attribute110", 1) == 1};
     return 0;
 }
@@ -318,7 +327,7 @@ int cuMemSetAccess(uint64_t at, size_t n, const struct access *a, size_t count)
     bool whole = m != NULL && m->at == (char *)at && m->n == n;
     bool foreign = whole && m->foreign;
     pthread_mutex_unlock(&fake_lock);
-    BEGIN(!whole || count != 1 || a->location != 1 || a->flags != 3 ? INVALID_VALUE
+    BEGIN(!whole || count != 1 || a->location != AT_DEVICE || a->flags != READ_WRITE ? INVALID_VALUE
           : foreign ? (int)fake_setting("foreign", 0)
                     : 0);
     if (mprotect((void *)at, n, PROT_READ | PROT_WRITE) != 0)
@@ -374,15 +383,16 @@ int cuIpcGetMemHandle(struct ipc *handle, uint64_t at)
     return 0;
 }
 
+/* Like the real driver, it refuses a handle of the same process. */
 int cuIpcOpenMemHandle_v2(uint64_t *at, struct ipc handle, unsigned flags)
 {
     char name[64];
     snprintf(name, sizeof name, "/proc/%d/fd/%d", handle.pid, handle.fd);
     int fd = open(name, O_RDWR | O_CLOEXEC);
     int result = fake_needs_context()
-                     ?: fd < 0 || flags != 1 || !ours(fd) ? INVALID_VALUE
-                    : handle.pid == getpid()              ? INVALID_CONTEXT
-                                                          : (int)fake_setting("foreign", 0);
+                     ?: fd < 0 || flags != LAZY_PEER_ACCESS || !ours(fd) ? INVALID_VALUE
+                    : handle.pid == getpid()                             ? INVALID_CONTEXT
+                                             : (int)fake_setting("foreign", 0);
     if ((result = fake_note(__func__, result)) == 0) {
         pthread_mutex_lock(&fake_lock);
         struct block *b = fake_add(OPENED);
