@@ -125,7 +125,7 @@ func (e *Engine) freeEnded(t fabric.Token) bool {
 		return false
 	}
 	if s.Registered {
-		e.rma.Deregister(s, false)
+		e.rma.Deregister(s, false) // false: the operation has failed for the caller, who gets no bytes
 	}
 	s.Ended = false
 	e.ops.ReleaseToken(t)

@@ -30,7 +30,7 @@ func (e *Engine) Unreachable(pe libshmem.PE) error {
 // PeerStatus describes, as the end of a sentence of a report, this PE's progress with another one.
 func (e *Engine) PeerStatus(pe libshmem.PE) string {
 	e.Report.Probe(pe)
-	return e.Report.PeerStatus(pe, true)
+	return e.Report.PeerStatus(pe, true) // true: also if the PE replies and nothing waits for it
 }
 
 // Part returns how many of n bytes of a put or get can move as one operation. It is called only if

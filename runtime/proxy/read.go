@@ -35,7 +35,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	}
 	if err := x.Net.Provider.Read(op); err != nil {
 		if s.Registered {
-			x.Deregister(s, false)
+			x.Deregister(s, false) // false: no bytes have come
 		}
 		x.ReleaseToken(t)
 		return x.StatusOfRefusal(pe, p, err)
@@ -55,7 +55,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 func (x *transfers) CompleteRead(s *record) {
 	var status int32
 	if s.Registered {
-		status = x.Deregister(s, true)
+		status = x.Deregister(s, true) // true: the bytes are complete
 	}
 	if s.Flush {
 		x.GPU.Flush()

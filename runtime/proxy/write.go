@@ -208,7 +208,7 @@ func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 	p := &x.Peers[s.PE]
 	var status int32
 	if s.Registered {
-		status = x.Deregister(s, false)
+		status = x.Deregister(s, false) // false: a write brings no bytes
 	}
 	if s.Then {
 		x.Messages.sendOwn(s.PE, s.Epoch, s.Parity, s.After)

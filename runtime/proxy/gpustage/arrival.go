@@ -129,7 +129,7 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	}
 	a.heaps.Flush()
 	peer := &a.in[h.From]
-	if peer.held.Len() > 0 || peer.Pulls.Open() || !a.perform(peer, h, payload, n, false) {
+	if peer.held.Len() > 0 || peer.Pulls.Open() || !a.perform(peer, h, payload, n, false) { // false: h is in no list
 		a.storeWaiting(peer, h, payload, n)
 	}
 	a.MarkBusy(libshmem.PE(h.From))
@@ -167,7 +167,7 @@ func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 func (a *arrivals) performWaiting(peer *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
 	h := a.header(pe, m)
 	if layout.HeaderSize+m.n <= early.BlockSize {
-		return a.perform(peer, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true)
+		return a.perform(peer, h, unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), int(m.n), true) // true: h is the first in the list
 	}
 	message := a.kept.Copy(uint32(pe), m.number)
 	defer a.kept.Reuse(message)

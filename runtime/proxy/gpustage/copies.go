@@ -129,7 +129,7 @@ func (c *copies) set(peer *copiesPeer, h *layout.Header) {
 // any other element is a put.
 func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
 	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
-		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
+		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil) // from main memory, without a request and a signal
 	}
 	return c.setWord(UseStore, pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
 }

@@ -76,7 +76,7 @@ func (s *Stage) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.P
 	if !s.copyable(pe, offset) {
 		return 0, false
 	}
-	return s.copies.Put(pe, offset, source, n, false, nil, after), true
+	return s.copies.Put(pe, offset, source, n, false, nil, after), true // from main memory, without a request
 }
 
 // Store stores an element on a mapped heap. If ok is false, the heap is not mapped, and nothing was

@@ -86,7 +86,7 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool)
 		return call.Done
 	}
 	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
-		at, region, err := g.engine.RegisterLocal(t, o.dest, o.n, true)
+		at, region, err := g.engine.RegisterLocal(t, o.dest, o.n, true) // true: the bytes are written there
 		if err != nil {
 			g.free(t, Ending{Phase: NotBegun})
 			return g.engine.Fail(err)

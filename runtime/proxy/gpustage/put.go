@@ -98,7 +98,7 @@ func (p *puts) announce(t fabric.Token) call.Status {
 	region, source := p.heap, o.local
 	if !p.segment.Contains(source, o.n) {
 		var err error
-		if source, region, err = p.engine.RegisterLocal(t, source, o.n, false); err != nil {
+		if source, region, err = p.engine.RegisterLocal(t, source, o.n, false /* only read */); err != nil {
 			return p.engine.Fail(err)
 		}
 	}
