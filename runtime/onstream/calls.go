@@ -128,7 +128,7 @@ func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
-	return c.launch(kernelP, 1, 1, s, &k)
+	return c.launch(kernelP, 1, 1, s, &k) // here and below: the number of blocks, then of threads in each
 }
 
 // putSignal queues a put on a CUDA stream and, after it, the update of a signal word. For a PE that

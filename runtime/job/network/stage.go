@@ -62,7 +62,7 @@ func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint
 		stages[pe] = gpustage.Endpoint{Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes}
 	}
 	if nw.stages[i] == nil && slices.ContainsFunc(stages, func(s gpustage.Endpoint) bool { return s.Device }) {
-		if err := nw.useStage(i, nil); err != nil {
+		if err := nw.useStage(i, nil); err != nil { // nil: it moves no GPU memory of this PE
 			return nil, err
 		}
 	}

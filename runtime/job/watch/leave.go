@@ -30,7 +30,7 @@ func (w *Watch) LeaveBarrier() error {
 				return
 			case now := <-tick.C:
 				if p.due(now) {
-					w.Report(p.text(now, w.Explanation(nil, 0)))
+					w.Report(p.text(now, w.Explanation(nil, 0))) // nil, 0: no PE is named as late
 				}
 			}
 		}

@@ -236,7 +236,7 @@ func (w *Watch) report() {
 		return
 	}
 	w.reported = requests
-	w.Probe(nil)
+	w.Probe(nil) // nil, here and below: no PE is named as late
 	time.Sleep(reportDelay)
 	what := w.Explanation(nil, 0)
 	if what == "" {
