@@ -78,7 +78,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	return context, nil
 }
 
-// forEachContext calls f for each context.
+// forEachContext calls f for the engine of each context that is open, the first one before the others.
 func (e *Engine) forEachContext(f func(*Engine)) {
 	f(e.first)
 	for _, o := range e.others {

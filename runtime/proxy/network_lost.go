@@ -71,7 +71,7 @@ func (e *network) Repost(t fabric.Token) {
 	}
 }
 
-// Suspect notes that a PE may be gone.
+// Suspect notes that a PE may be gone, for FindLost. It does nothing for a PE that is lost already.
 func (e *network) Suspect(pe libshmem.PE) {
 	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
 		e.suspects = append(e.suspects, pe)

@@ -69,11 +69,11 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return st
 		}
 	}
-	h, st := e.out.begin(pe, int(n), true) // true, here and below: it may share a message with others
+	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
 		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
 		h.Token = e.State.EpochToken(e.Epoch)
-		st = e.out.Send(h, source, int(n), true) // true, here and below: it uses credit, and the next quiet waits for it
+		st = e.out.Send(h, source, int(n), true)
 	}
 	return st
 }
@@ -167,7 +167,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 		return Again
 	}
 	s.Request, s.Fetch, s.Width = r, fetch, width
-	h, st := e.out.begin(pe, 0, false) // false: it has a message of its own
+	h, st := e.out.begin(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.ops.Table.RequestID(t)

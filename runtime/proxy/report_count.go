@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Count returns the counters of all PEs together: sums, and for a maximum the largest.
+// Count returns the counters of all PEs and contexts together: sums, and for a maximum the largest.
 func (e *Report) Count() (all [layout.Counted]uint64) {
 	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		for i := range peers {
@@ -17,7 +17,7 @@ func (e *Report) Count() (all [layout.Counted]uint64) {
 	return all
 }
 
-// CountOf returns the counters of one PE.
+// CountOf returns the counters of one PE, those of all contexts together.
 func (e *Report) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		c := peers[pe].Counts()

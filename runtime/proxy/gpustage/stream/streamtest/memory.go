@@ -52,7 +52,7 @@ func (m *Memory) Run() {
 	}
 }
 
-// put adds work to a stream, which Pass carries out.
+// put adds work to a stream, which Pass carries out even if Err makes put fail.
 func (m *Memory) put(s stream.Stream, do func()) error {
 	m.Given[s]++
 	m.work[s] = append(m.work[s], work{m.Marks[s] + 1, do})
@@ -66,13 +66,17 @@ func (m *Memory) Holds(unsafe.Pointer, uint64) bool { return false }
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(make([]byte, n))), m.Err
 }
+
+// Unpin only returns Err.
 func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
 
-// MaxStores returns the number that the test has set, and Atomics the set of operations.
+// MaxStores returns the number that the test has set.
 func (m *Memory) MaxStores() uint64 { return m.Stores }
-func (m *Memory) Atomics() uint64   { return m.Ops }
 
-// Close does nothing.
+// Atomics returns the set of operations that the test has set.
+func (m *Memory) Atomics() uint64 { return m.Ops }
+
+// Close only returns Err.
 func (m *Memory) Close() error { return m.Err }
 
 // Copy puts copies into a stream, each of which is done when Pass has come to it.
