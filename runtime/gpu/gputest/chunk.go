@@ -46,7 +46,7 @@ func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 	return at, nil
 }
 
-// Unreserve releases a range of addresses.
+// Unreserve releases a range of addresses, as Reserve returned it, in which no chunk is mapped.
 func (d *Driver) Unreserve(a gpu.Address, n uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +63,7 @@ func (d *Driver) Unreserve(a gpu.Address, n uint64) error {
 	return d.call("Unreserve")
 }
 
-// CreateChunk creates a chunk.
+// CreateChunk allocates n bytes of the GPU as a chunk, which is not mapped yet.
 func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +87,8 @@ func (d *Driver) addName(k *Chunk) gpu.Chunk {
 	return k.name
 }
 
-// ChunkAt returns the chunk that is mapped at an address.
+// ChunkAt returns the chunk that is mapped at an address, and false if there is none. The caller
+// releases the chunk.
 func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +152,7 @@ func (d *Driver) ShareChunk(c gpu.Chunk) (int, error) {
 	return unix.FcntlInt(uintptr(d.chunks[c].fd), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// ImportChunk returns a chunk for a descriptor from another process.
+// ImportChunk returns a chunk for a descriptor from another process, which stays the caller's.
 func (d *Driver) ImportChunk(fd int) (gpu.Chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +166,7 @@ func (d *Driver) ImportChunk(fd int) (gpu.Chunk, error) {
 	return d.addName(&Chunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}), nil
 }
 
-// MapChunk maps a chunk into a range.
+// MapChunk maps a whole chunk of n bytes into a range of Reserve, where nothing else is mapped.
 func (d *Driver) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,7 +187,7 @@ func (d *Driver) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	return fmt.Errorf("map at %#x, which is not reserved", uint64(a))
 }
 
-// UnmapChunk unmaps a chunk.
+// UnmapChunk unmaps a chunk of n bytes from an address of MapChunk. The addresses stay reserved.
 func (d *Driver) UnmapChunk(a gpu.Address, n uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

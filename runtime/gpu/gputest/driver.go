@@ -41,6 +41,8 @@ type Driver struct {
 	No      map[string]bool                // by UUID: GPUs whose memory this one cannot reach
 	Unknown map[string]bool                // by UUID: GPUs for which only a trial shows whether this one reaches their memory
 
+	// mu guards the fields below. Exported methods lock it, and put, hostAlloc and mapMemory. Other
+	// methods of this type are called, and the operations of streams carried out, while it is held.
 	mu      sync.Mutex
 	calls   []string
 	used    uint64                 // bytes of GPU memory that are allocated
@@ -58,7 +60,7 @@ type Driver struct {
 	events  map[gpu.Event]bool      // true: the event has occurred
 }
 
-// New returns a GPU with 1 GiB of memory.
+// New returns a GPU with 1 GiB of memory, in units of 2 MiB for chunks.
 func New(t T, name string, facts gpu.Facts) *Driver {
 	return &Driver{
 		T: t, Title: name, Can: facts, Memory: 1 << 30, Granule: 2 << 20,

@@ -85,8 +85,9 @@ func fillGarbage(a gpu.Address, n uint64) {
 // pinned rounds n bytes of main memory up to whole pages.
 func pinned(n uint64) uint64 { return roundUp(n, gpu.Page) }
 
-// hostAlloc implements HostAlloc and ManagedAlloc. With Apart, the GPU's address of the memory is
-// not the CPU's.
+// hostAlloc implements HostAlloc and ManagedAlloc, by is the one that was called. With Apart, the
+// GPU's address of the memory is not the CPU's: it only looks different, and nothing is mapped
+// there.
 func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -156,7 +156,7 @@ func New(n int, statics uint64, counters int, messages uint64) Layout {
 	return l
 }
 
-// RoundUp returns the next multiple of a unit.
+// RoundUp returns the least multiple of a unit that is not less than n.
 func RoundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
 // Words returns the words of a PE's control page on which its threads sleep and by which they are
