@@ -45,7 +45,7 @@ func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
 type Caps struct {
 	Provider         string // libfabric's provider string, for example "tcp;ofi_rxm"
 	Domain           string // the NIC as the provider names it
-	Fabric           string
+	Fabric           string // libfabric's name of the network that the domain is on
 	MaxMessage       uint64 // bytes in one Write or Read
 	MaxInject        int    // bytes of a Send that may be injected
 	MaxInjectWrite   int    // bytes of a Write that may be injected; 0: none
@@ -88,7 +88,7 @@ type Region struct {
 	Len  uint64
 	Key  uint64  // peers name the region by this key
 	Desc uintptr // local descriptor, an opaque word for operations on the region; may be 0
-	ID   int
+	ID   int     // the provider's number of the region, for Unregister; a later region may have it again
 }
 
 // GPUMemory is memory of one GPU that a NIC is to reach without the CPU.
@@ -98,7 +98,7 @@ type GPUMemory struct {
 	Device int    // number of the GPU, as its driver counts
 	File   int    // a dma-buf that the memory is in; negative: the kernel finds the memory through the driver of the GPU (peer memory)
 	Offset uint64 // of the memory in the dma-buf
-	Live   bool   // the program uses it already: a word that is read may not be written back
+	Live   bool   // the program uses it already: RegisterGPU's test must only read it, and must not even write a word back that it has just read
 }
 
 // Send is a two-sided message to a PE.
@@ -146,13 +146,15 @@ type AMO struct {
 	Fence   bool // as Send.Fence
 }
 
-// Fetches reports whether op returns the old value of the word.
+// Fetches reports whether op returns the old value of the word: OpSwap and all Ops with higher
+// numbers do.
 func (op Op) Fetches() bool { return op >= OpSwap }
 
-// Ops is a set of atomic operations, each for words of 4 or 8 bytes.
+// Ops is a set of atomic operations, each for words of 4 or 8 bytes: bit op for 4 bytes, and bit
+// op+16 for 8. Each Op is below 16.
 type Ops uint32
 
-// With returns the set with one more operation.
+// With returns the set with one more operation, on words of width bytes: 4 or 8.
 func (s Ops) With(op Op, width int) Ops { return s | 1<<(uint(op)+uint(width/8)*16) }
 
 // Has reports whether an operation is in the set.
@@ -199,8 +201,8 @@ type Config struct {
 type Native struct {
 	Self unsafe.Pointer
 	Poll unsafe.Pointer // int poll(void *self, struct shmemi_completion *c, int max); SHMEMI_IN_GO: Provider.Poll has the completions
-	Arm  unsafe.Pointer // int arm(void *self)
-	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
+	Arm  unsafe.Pointer // int arm(void *self); 1: the caller may wait, 0: poll has work
+	Wait unsafe.Pointer // int wait(void *self, int64_t ns); 1: something has arrived, 0: not, negative: an error of libfabric
 	Wake unsafe.Pointer // void wake(void *self)
 	// Recv and Inject are Provider.Recv and an injected Provider.Send; they return 0, or less when
 	// nothing was posted and the Provider has the error. Where they are nil, C cannot serve the
