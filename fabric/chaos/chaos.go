@@ -32,7 +32,7 @@ type Provider struct {
 	inner     fabric.Provider
 	caps      fabric.Caps
 	plan      Plan
-	kills     bool
+	kills     bool // this process carries out plan.Kills and plan.Panics
 	me        libshmem.PE
 	sent      []uint64     // packets so far, by PE
 	reachable []bool       // whether a PE can be reached
@@ -41,11 +41,11 @@ type Provider struct {
 	next      atomic.Int64 // when the next of them, or a retry, is due; read by the waiting thread
 	clock     func() int64
 
-	refused backlogs // operations that are due, and that inner has refused with ErrAgain
-	panics  atomic.Bool
+	refused backlogs    // operations that are due, and that inner has refused with ErrAgain
+	panics  atomic.Bool // the time of a fault of plan.Panics has come: the next Poll panics
 
 	arena  *arena
-	tokens int
+	tokens int                   // the caller's tokens are below it
 	free   []fabric.Token        // inner's tokens for pieces
 	piece  []*write              // the write of a piece, by the piece's token from tokens on
 	unread []*write              // writes whose pieces are complete and that a read is to confirm
@@ -256,8 +256,9 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	return nil
 }
 
-// Write implements fabric.Provider. All pieces are delayed, even by 0: the inner provider may
-// accept some of them and refuse the rest.
+// Write implements fabric.Provider. It cuts the write into pieces and delays all of them, even by 0,
+// because the inner provider may accept some of them and refuse the rest. The release at its end
+// posts those that are due already.
 func (p *Provider) Write(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {
 		return p.inner.Write(op)
@@ -424,8 +425,8 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 // Ready implements fabric.Provider: it reports whether a Poll is known to have work now.
 func (p *Provider) Ready() bool { return p.due() || p.inner.Ready() }
 
-// due reports whether Poll has work of its own: completions to return, notes to read, or an
-// operation that is due.
+// due reports whether Poll has work of its own: completions to return, writes that a read is to
+// confirm, or an operation or a completion whose delay is over.
 func (p *Provider) due() bool {
 	return len(p.done) > 0 || len(p.unread) > 0 || p.delayed.due(p.clock())
 }
@@ -435,7 +436,7 @@ func (p *Provider) due() bool {
 func (p *Provider) Arm() bool { return !p.due() && p.inner.Arm() }
 
 // Wait implements fabric.Provider. It ends at the latest when a delayed operation is due, which
-// only a Poll posts.
+// only a Poll posts, and then returns true.
 func (p *Provider) Wait(d time.Duration) (bool, error) {
 	rest := p.next.Load()
 	if rest != never {

@@ -45,7 +45,8 @@ type queue struct {
 	next  uint64     // order of the next element
 }
 
-// Len implements heap.Interface.
+// Len returns the number of delayed operations and completions. With Less, Swap, Push and Pop it
+// implements heap.Interface.
 func (q *queue) Len() int { return len(q.all) }
 
 // Less orders operations by due time, and operations of one due time by their order of posting.
@@ -54,13 +55,13 @@ func (q *queue) Less(i, j int) bool {
 	return a.due < b.due || a.due == b.due && a.order < b.order
 }
 
-// Swap implements heap.Interface.
+// Swap exchanges elements i and j, for heap.
 func (q *queue) Swap(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] }
 
-// Push implements heap.Interface.
+// Push appends x, a *delayed, without restoring the heap's order: only heap.Push calls it.
 func (q *queue) Push(x any) { q.all = append(q.all, x.(*delayed)) }
 
-// Pop implements heap.Interface.
+// Pop removes the last element, to which heap.Pop, its only caller, has moved the earliest.
 func (q *queue) Pop() any {
 	last := len(q.all) - 1
 	x := q.all[last]
@@ -86,7 +87,7 @@ func (q *queue) add(h delayed) {
 // due reports whether the earliest operation is due.
 func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= now }
 
-// removeEarliest removes the earliest operation and returns it.
+// removeEarliest removes the earliest operation and returns it. The queue must not be empty.
 func (q *queue) removeEarliest() *delayed { return heap.Pop(q).(*delayed) }
 
 // reuse puts the record of a removed operation into the list of spare ones, for a later add.

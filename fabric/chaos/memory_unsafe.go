@@ -60,7 +60,7 @@ func (a *arena) store(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	return i, unsafe.Pointer(&a.mem[i*a.unit]), true
 }
 
-// storeBytes does for Go memory what store does for memory of C.
+// storeBytes does for Go memory what store does for memory of C. from must not be empty.
 func (a *arena) storeBytes(from []byte) (int, unsafe.Pointer, bool) {
 	return a.store(unsafe.Pointer(&from[0]), len(from))
 }

@@ -57,7 +57,7 @@ func (w Word) read(text string) (err error) {
 		return to(text)
 	case *float64:
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v >= 0 && v <= 1) {
+		if err != nil || !(v >= 0 && v <= 1) { // also refuses NaN
 			return fmt.Errorf("%q is not a share from 0 to 1", text)
 		}
 		*to = v
