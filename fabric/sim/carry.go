@@ -17,7 +17,8 @@ func (m *message) endpoints(reply bool) (from, to *endpoint) {
 }
 
 // bytes returns the number of bytes of a message that travel in the present direction: to the
-// target, or back in the reply.
+// target, or back in the reply. A Read has them only in the reply. The words of an atomic operation
+// count as a part of the header, so it has none.
 func (m *message) bytes() int {
 	if (m.kind == fabric.KindRead) != m.reply || m.kind == fabric.KindAtomic {
 		return 0

@@ -28,14 +28,14 @@ const (
 // if m.gen has changed since, m is over and the event void.
 type event struct {
 	at              Time
-	seq             uint64
+	seq             uint64 // number in the order of planning
 	do              action
 	gen             uint32
-	m               *message
-	p               *packet
-	e               *endpoint
-	handshakePacket handshakePacket
-	comp            fabric.Completion
+	m               *message          // nil: the event is of no message, and never void
+	p               *packet           // of actArrive, actLand, actSecond and actReady
+	e               *endpoint         // of actComplete: whose queue gets comp
+	handshakePacket handshakePacket   // of actHandshake
+	comp            fabric.Completion // of actComplete; of actFault its Token is an index in Network.faults
 }
 
 // agenda is a heap of events, the first at its root. Events of one instant are
@@ -68,7 +68,7 @@ func (a *agenda) add(e event) {
 	}
 }
 
-// next removes the earliest event from the heap and returns it.
+// next removes the earliest event from the heap, which must not be empty, and returns it.
 func (a *agenda) next() event {
 	first, last := a.list[0], len(a.list)-1
 	a.list[0] = a.list[last]
@@ -110,7 +110,7 @@ func (n *Network) step() bool {
 }
 
 // Step handles the next event as a Poll does, but reads no socket. It reports whether there was an
-// event. A caller of Step lets time pass while no endpoint polls.
+// event. A caller of Step lets time pass while no endpoint polls. With Manual it does nothing.
 func (n *Network) Step() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -210,8 +210,9 @@ func (n *Network) Pending() int {
 	return len(live)
 }
 
-// Pick handles event i of those that Pending has counted, whatever the times of the events. A
-// search through all orders calls it.
+// Pick handles event i of those that Pending has counted, whatever the times of the events. The
+// events are those of the last Pending, which must follow every other call. A search through all
+// orders calls it.
 func (n *Network) Pick(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -40,7 +40,7 @@ type endpoint struct {
 	notReady      []*message        // messages that went back to their senders, because there was no receive buffer
 	socket        []*packet         // from read on: arrived, and not read
 	read          int
-	queue         []fabric.Completion
+	queue         []fabric.Completion // from head on: completions that Poll has not returned
 	head          int
 
 	peakQueued, overran int // the most completions in queue at a time, and the completions that found it full
@@ -367,8 +367,9 @@ func (e *endpoint) Ready() bool {
 // completes reports whether a Poll would return a completion or an error.
 func (e *endpoint) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
-// Arm discards the record of earlier arrivals, even where it returns false: only something new ends
-// a Wait.
+// Arm implements fabric.Provider: it returns true if a Poll has neither a completion nor a packet to
+// read. It discards the record of earlier arrivals, even where it returns false: only something new
+// ends a Wait. With the defect ArmsUnread it ignores packets.
 func (e *endpoint) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

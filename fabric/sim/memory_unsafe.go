@@ -12,7 +12,7 @@ import (
 // region is registered memory.
 type region struct {
 	fabric.Region
-	live bool
+	live bool // registered now; else the entry is free
 }
 
 // Register implements fabric.Provider: it returns a region with a new key.

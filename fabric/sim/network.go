@@ -17,6 +17,9 @@ import (
 // Network is hosts with NICs, and the wires between them. Its methods, and those of its endpoints,
 // may be called from any goroutine.
 type Network struct {
+	// mu guards everything below and all endpoints, pairs, messages and packets. The exported methods
+	// take it. The caller of an unexported one holds it, but for those that use only the model, which
+	// does not change.
 	mu     sync.Mutex
 	model  Model
 	seed   uint64
@@ -162,8 +165,8 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at returns the living endpoint at an address, or nil. An endpoint that is opened later may have the
-// port of one that has died; unless it is at the same NIC, its address is another.
+// at returns the living endpoint at an address, or nil. After an endpoint has died, a later one may
+// have its port: at returns it if it is on the same NIC, because then its address is the same.
 func (n *Network) at(a address) *endpoint {
 	if int(a.host) >= len(n.hosts) {
 		return nil
