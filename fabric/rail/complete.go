@@ -108,7 +108,7 @@ func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 		text = n.ErrorText(c)
 	}
 	n.freeToken(c.Token)
-	switch j.what {
+	switch j.what { // jobNone: the operation was detached from this NIC, and only its token is freed
 	case jobRow:
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {

@@ -94,7 +94,8 @@ func (t *table) remote() uint64 {
 // region returns the registration of the table's memory with NIC l.
 func (t *table) region(l int) *fabric.Region { return &t.memRegions[l] }
 
-// desc translates a local descriptor of a Region of this Provider to that of NIC l.
+// desc translates a local descriptor of a Region of this Provider, the number of its row plus 1, to
+// that of NIC l. It returns 0, no descriptor, if there is no such region.
 func (t *table) desc(of uintptr, l int) uintptr {
 	if of == 0 || int(of) > len(t.regions) || t.regions[of-1].nics == nil {
 		return 0

@@ -10,7 +10,8 @@ import (
 // memory is a mapping outside Go's heap, which NICs may read and write at any time.
 type memory []byte
 
-// mapMemory maps n bytes of memory that NICs access: the table of keys, and receive buffers.
+// mapMemory maps n bytes of memory that NICs access: the table of keys with the copies of injected
+// operations, and receive buffers.
 func mapMemory(n int) (memory, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {

@@ -36,17 +36,17 @@ type job struct {
 	slot   int32 // number of the fetch or the injected operation, or the caller's token
 	part   int32 // number of the part of the operation
 	pe     libshmem.PE
-	remote int32
+	remote int32 // number of the peer's NIC
 }
 
 // jobKind is the kind of a job.
 type jobKind uint8
 
 const (
-	jobNone     jobKind = iota
-	jobRow              // the read of a row of keys
-	jobInjected         // an injected operation
-	jobPart             // a part of a caller's operation that was posted again
+	jobNone     jobKind = iota // the token is free, or its operation was detached from the NIC (contact.go)
+	jobRow                     // the read of a row of keys
+	jobInjected                // an injected operation
+	jobPart                    // a part of a caller's operation that was posted again
 )
 
 // ref names an injected operation, or a part of an operation, that is to be posted again: a NIC
@@ -67,7 +67,8 @@ const (
 )
 
 // reserveToken reserves one of the NIC's own tokens for a job of this package, such as a read of
-// keys. It returns false if none is free.
+// keys. It returns false if none is free. The NIC's own tokens are `extras` consecutive numbers, so
+// each has another index in n.jobs: the token modulo extras.
 func (n *nic) reserveToken(j job) (fabric.Token, bool) {
 	last := len(n.free) - 1
 	if last < 0 {

@@ -39,8 +39,8 @@ func Inner(c fabric.Config) fabric.Config {
 		c.Queue += extras
 	}
 	c.Tokens += extras
-	c.MaxRecv, c.MoreRecv = receipts, 0
-	c.Delivery = true
+	c.MaxRecv, c.MoreRecv = receipts, 0 // messages go to buffers of this package, not to the caller's
+	c.Delivery = true                   // what has not arrived can then be sent again by another NIC
 	// There is no order between NICs, even if each of them keeps its own.
 	c.IfUnordered, c.Fence, c.Atomics = false, false, false
 	return c
@@ -85,19 +85,19 @@ type Provider struct {
 	batch   [64]fabric.Completion
 
 	state  *peek.State
-	peek   *peek.Peek // nil: the NICs have no functions in C
-	sleeps atomic.Uint32
-	awake  atomic.Bool
+	peek   *peek.Peek    // nil: the NICs have no functions in C
+	sleeps atomic.Uint32 // without peek: Waits so far, which select the NIC of the next one
+	awake  atomic.Bool   // without peek: Wake was called, and no Wait has ended by it yet
 }
 
 // nic is the endpoint of one of this PE's NICs, with what is under way there.
 type nic struct {
 	fabric.Provider
 	name     string
-	load     uint64 // bytes under way
-	free     []fabric.Token
-	jobs     []job // by token, from Provider.tokens on
-	reported bool  // Config.Lost was called for it
+	load     uint64         // bytes under way
+	free     []fabric.Token // of its own tokens, those that are not in use
+	jobs     []job          // by its own tokens, modulo extras
+	reported bool           // Config.Lost was called for it
 	// hadError: the NIC has reported an error that belongs to no operation (fabric.KindTrouble).
 	// staleTokens are the caller's tokens that the NIC still holds, of parts that were detached
 	// from it and posted on other NICs.
@@ -258,8 +258,8 @@ func (p *Provider) Strangers() (dropped uint64) {
 	return dropped
 }
 
-// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
-// the NICs have dropped because they came too late.
+// Belated implements fabric.BelatedCounter: it returns how many requests for connections, and words
+// of PEs of the job, all NICs together have dropped because they came too late.
 func (p *Provider) Belated() (dropped uint64) {
 	for _, n := range p.nics {
 		dropped += fabric.BelatedOf(n.Provider)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_NICS = 64 };
+enum { MAX_NICS = 64 }; /* maxNICs of fabric/rail */
 
 /* A NIC that had a completion is polled first at the next poll, at most MAX_STREAK times in a
  * row. */
@@ -49,7 +49,7 @@ static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
 
 /* Polls the NICs one after the other until one has messages that can be delivered. Returns the
  * number of completions in c. Without any it returns SHMEMI_IN_GO if Go has something to handle,
- * otherwise 0. */
+ * otherwise 0. With max 0 it delivers nothing, and c may be NULL. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_peek *p = self;

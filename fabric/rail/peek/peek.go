@@ -25,7 +25,7 @@ import (
 )
 
 // NewState returns a State for NICs without C functions, whose ring holds up to `room` receive
-// buffers of the caller.
+// buffers of the caller; room is at least 1.
 func NewState(room int) *State {
 	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
 }
@@ -48,7 +48,7 @@ func (s *State) Post(b Buffer) bool {
 	return true
 }
 
-// Next removes the oldest of the posted buffers.
+// Next removes the oldest of the posted buffers. There must be one (Posted).
 func (s *State) Next() Buffer {
 	b := s.ring()[s.head]
 	s.head = (s.head + 1) % s.room

@@ -29,14 +29,15 @@ struct shmemi_peek_nic {
     uint64_t ops, out, in; /* operations and bytes that C has moved, as in fabric.RailCount */
     uint32_t owed;         /* receive buffers that could not be posted, a bit for each */
     int fd;                /* readable when wait would end; negative: none */
-    int error;             /* that poll returned, until Go has read it */
+    int error;             /* negative, that poll returned: SHMEMI_IN_GO or an error of libfabric,
+                            * until Go has read it; else 0 */
     int count;             /* completions in kept, for Go */
     struct shmemi_completion kept[SHMEMI_PEEK_BATCH];
 };
 
 struct shmemi_peek {
     struct shmemi_peek_state s;
-    uint32_t n;
+    uint32_t n;            /* NICs */
     uint32_t first_polled; /* the NIC that the next poll polls first */
     uint32_t streak;       /* how often in a row that NIC had a completion */
     uint32_t first;        /* token of a NIC's first receive buffer */
