@@ -97,7 +97,8 @@ func sortOffers(offers []*offer) {
 }
 
 // allowed reports whether a comma-separated list of NICs allows a NIC: the list is empty or has it,
-// or begins with ^ and does not have it, as for NVSHMEM_HCA_LIST.
+// or begins with ^ and does not have it, as for NVSHMEM_HCA_LIST. A ^ in front of a later name has
+// no meaning of its own.
 func allowed(nic, list string) bool {
 	list, except := strings.CutPrefix(list, "^")
 	if list == "" {

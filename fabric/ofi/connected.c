@@ -14,7 +14,9 @@
 enum {
     /* CHECKS: polls between two checks of the listening socket. READS: polls between two calls of
      * Go, which reads the event queue; that takes 1 us, a poll 0.3. READS_MOVING: the same during a
-     * handshake. */
+     * handshake. CHECKS and READS are multiples of READS_MOVING: shmemi_ofi_needs_go relies on
+     * that.
+     */
     CHECKS = 256,
     READS = 2048,
     READS_MOVING = 16

@@ -37,8 +37,8 @@ type links struct {
 	began     time.Time
 	id        handshake.ID
 	addrs     [][]byte // of all PEs: the socket, then the ID of the endpoint
-	endpoints map[pair.Conn]*C.struct_fid_ep
-	ended     []endedConn
+	endpoints map[pair.Conn]*C.struct_fid_ep // of the connections that are not closed
+	ended     []endedConn // whose end the Machine has not been told yet
 	losses    []loss // that Poll has not reported
 	lastErr   string // text of the last loss that Poll has reported
 }
@@ -132,7 +132,8 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 }
 
 // readWords passes the words of handshakes that polls have received to the pair machine. C puts
-// each word into 64 bits: the PE, which word it is, and its value.
+// each word into 64 bits: in the lower half its value, the proof, above that the PE, and from bit
+// WORD_AT on, in 3 bits, which word it is.
 func (l *links) readWords() {
 	shared := l.e.c.links
 	for _, word := range shared.words[:shared.nwords] {

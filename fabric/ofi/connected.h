@@ -40,14 +40,15 @@ struct shmemi_ofi_links {
     struct fid_pep *pep;
     struct fid_ep *receives; /* the shared receive context */
     struct fid_eq *eq;
-    uint32_t me;
+    uint32_t me;    /* number of this PE */
     int takes_data; /* Config.Data: the caller wants completions of immediate data */
 
     /* By PE: the endpoint that operations use. NULL: no connection, see shmemi_ofi_want. */
     struct fid_ep **eps;
     uint8_t *wants; /* by PE: 0, WANTED or UNREACHABLE */
 
-    /* A ring of PEs on which operations need a connection, for Go to read. */
+    /* A ring of PEs on which operations need a connection, for Go to read: npeers entries, of which
+     * those from first_wanted up to next_wanted, both modulo npeers, are in use. */
     uint32_t *wanted;
     uint32_t first_wanted, next_wanted;
 

@@ -69,8 +69,8 @@ int shmemi_ofi_open_events(struct shmemi_ofi *o)
 
 /*
  * Reports whether the event queue has an error that poll has not reported. The queue has no
- * descriptor, and seldom an entry: it is read before a wait, after an error in the completion
- * queue, and after every SELDOM polls that found nothing.
+ * descriptor, and seldom an entry: it is read before a wait and after an error in the completion
+ * queue (now), and after every SELDOM polls that found nothing.
  */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now)
 {
@@ -96,7 +96,7 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now)
  * it, and returns 1. Otherwise returns 0. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
-    if (!shmemi_ofi_events(o, 0))
+    if (!shmemi_ofi_events(o, /* now */ 0))
         return 0;
     /* len is the number of the PE that the provider has given up; UINT32_MAX: it names none. */
     *c = (struct shmemi_completion){

@@ -66,8 +66,8 @@ struct shmemi_ofi {
 
     uint32_t queue; /* capacity of cq, in completions */
 
-    int queue_fd; /* readable while poll has work; -1: the provider has none */
-    int wake_fd;
+    int queue_fd;  /* readable while poll has work; -1: the provider has none */
+    int wake_fd;   /* an eventfd, by which shmemi_ofi_wake ends a wait */
     int events_fd; /* epoll over both */
 
     /* If fi_trywait does not clear the signal of the queue, queue_fd stays readable from the first
@@ -78,9 +78,10 @@ struct shmemi_ofi {
 
     /* The context of an operation is at its token's index. */
     struct fi_context2 *contexts;
-    uint8_t *kinds;
-    uint32_t tokens;
+    uint8_t *kinds;  /* by token: enum shmemi_completion_kind */
+    uint32_t tokens; /* each token is below it */
 
+    /* By PE: its address in the vector. FI_ADDR_NOTAVAIL: it has none, or none yet. */
     fi_addr_t *peers;
     uint32_t npeers;
 

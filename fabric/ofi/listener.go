@@ -63,7 +63,8 @@ func socketThat(is func(fd int) bool) int {
 	return -1
 }
 
-// sameSocket reports whether a socket has an address of libfabric's, a struct sockaddr.
+// sameSocket reports whether a socket has an address of libfabric's, a struct sockaddr: its port is
+// at offset 2, and the IP address at 4 (IPv4) or at 8 (IPv6).
 func sameSocket(at unix.Sockaddr, addr []byte) bool {
 	if len(addr) < 16 {
 		return false

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The entry points of the libfabric that was opened; shmemi_ofi_bind fills them in. */
 static struct entries {
     uint32_t (*version)(void);
     int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,

@@ -42,7 +42,8 @@ uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *ctx)
 }
 
 /* Returns 0 if an operation on a PE may be posted, or its error. At the first operation on a PE it
- * begins the connection, or inserts the PE's address into the address vector. */
+ * begins the connection, or inserts the PE's address into the address vector. For an injected
+ * operation, which has no token, the caller passes 0, which is always valid. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)
@@ -85,7 +86,7 @@ int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint
 /* Sends a message whose bytes are copied at once, for struct fabric.Native. */
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
-    return shmemi_ofi_send(self, pe, buf, n, 0, 0, 1);
+    return shmemi_ofi_send(self, pe, buf, n, /* desc */ 0, /* token */ 0, /* inject */ 1);
 }
 
 /* Posts a write to memory of a PE. With inject its bytes are copied before the return, and it has
@@ -94,8 +95,9 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
     if (!inject)
-        return shmemi_ofi_write_with(o, pe, buf, len, desc, remote, key, token, 0, 0);
-    int ret = shmemi_ofi_check(o, pe, 0);
+        return shmemi_ofi_write_with(o, pe, buf, len, desc, remote, key, token, /* data */ 0,
+                                     /* flags */ 0);
+    int ret = shmemi_ofi_check(o, pe, /* token */ 0);
     if (ret != 0)
         return ret;
     return (int)fi_inject_write(shmemi_ofi_ep(o, pe), buf, len, shmemi_ofi_addr(o, pe), remote,
@@ -160,7 +162,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
         o->strangers++;
         return 0;
     }
-    shmemi_ofi_events(o, 1);
+    shmemi_ofi_events(o, /* now */ 1);
     char words[96] = "";
     const char *text = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
     shmemi_ofi_note_error(o, token, e.err, text, e.prov_errno);
@@ -172,7 +174,8 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     return 1;
 }
 
-/* Polls a completion queue that has no completions of immediate data. */
+/* Polls a completion queue that has no completions of immediate data. Returns their number, or a
+ * negative error if the queue cannot be read. */
 static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_msg_entry e[BATCH];
@@ -262,7 +265,7 @@ int shmemi_ofi_ready(void *self)
         shmemi_ofi_call_go(o->links);
     if (o->links != NULL && __atomic_load_n(&o->links->attention, __ATOMIC_RELAXED))
         return 1;
-    if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept_completions(o, NULL, 1) > 0)
+    if (shmemi_ofi_events(o, /* now */ 1) || shmemi_ofi_kept_completions(o, NULL, 1) > 0)
         return 1;
     if (o->queue_fd < 0)
         return 0;
@@ -319,7 +322,8 @@ void shmemi_ofi_wake(void *self)
         return;
 }
 
-/* Returns the text of the last error of a token, or NULL. */
+/* Returns the text of the last error of a token, or NULL. FAILURES divides 2^32, so that the index
+ * stays right when next_failure wraps. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token)
 {
     for (unsigned back = 1; back <= FAILURES; back++) {

@@ -30,7 +30,8 @@ struct shmemi_ofi_region_test {
 };
 
 /* Prepares the first test of an endpoint: registers the word that the tests move, and inserts the
- * endpoint itself into its address vector. */
+ * endpoint itself into its address vector. An endpoint of connections (links) has neither ep nor
+ * av; it is of a provider that moves bytes by the CPU, so Go registers no GPU memory with it. */
 static int begin(struct shmemi_ofi *o)
 {
     char name[NAME];
@@ -121,10 +122,10 @@ int shmemi_ofi_test_region(struct shmemi_ofi *o, struct fid_mr *mr, const void *
     for (int last = 0; last < 2 && ret == 0 && len >= sizeof(uint64_t); last++) {
         const uint64_t at = from + (last ? len - sizeof(uint64_t) : 0);
         o->failed = "the NIC does not reach it: read";
-        ret = move_word(o, at, fi_mr_key(mr), 0);
+        ret = move_word(o, at, fi_mr_key(mr), /* write */ 0);
         if (ret == 0 && write) {
             o->failed = "the NIC does not reach it: write";
-            ret = move_word(o, at, fi_mr_key(mr), 1);
+            ret = move_word(o, at, fi_mr_key(mr), /* write */ 1);
         }
     }
     return ret;

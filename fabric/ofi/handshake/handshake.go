@@ -85,7 +85,7 @@ const (
 // the other side, Request.Number and Request.Seen, a nonce, and the MAC.
 const (
 	mark     = 0x01_6d_68_73 // "shm", version 1
-	kindAt   = 4
+	kindAt   = 4 // one byte; the three after it are 0
 	fromAt   = 8
 	toAt     = 12
 	numberAt = 16
@@ -113,8 +113,8 @@ func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce)
 	return b
 }
 
-// mac returns the MAC of a message: over the message, the IDs of both sides, and in a reply the
-// nonce of the request.
+// mac returns the MAC of a message from one endpoint to another: over the message, the IDs of both,
+// and in a reply the nonce of the request, `requested`, which is zero in a request.
 func (k *Key) mac(b []byte, from, to ID, requested Nonce) []byte {
 	h := hmac.New(sha256.New, k[:])
 	h.Write([]byte("connection\x00"))
@@ -155,7 +155,8 @@ func (k *Key) Verify(b []byte, from, to ID) bool {
 	return len(b) == Size && hmac.Equal(b[macAt:], k.mac(b, from, to, Nonce{}))
 }
 
-// Reply encodes the reply a to the request r, with its MAC, which covers the request's nonce.
+// Reply encodes the reply a to the request r, with its MAC, which covers the request's nonce. from
+// is the ID of the endpoint that replies, to that of the one that made the request.
 func (k *Key) Reply(a Reply, r *Request, from, to ID) []byte {
 	b := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, r.Nonce))
@@ -164,7 +165,7 @@ func (k *Key) Reply(a Reply, r *Request, from, to ID) []byte {
 
 // Check decodes the reply to the request r. It fails unless the endpoint `from` made it for this
 // request: only processes of the job know the key of its MAC, and the MAC covers the request's
-// nonce, so an old reply is refused.
+// nonce, so an old reply is refused. from and to are those of Key.Reply.
 func (k *Key) Check(b []byte, r *Request, from, to ID) (a Reply, err error) {
 	switch {
 	case len(b) != Size:

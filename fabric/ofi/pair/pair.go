@@ -220,7 +220,9 @@ func (m *Machine) connect(p *pair) {
 }
 
 // retry handles the end of a connection that was never in use: it plans another request if one is
-// needed, or loses the peer after too many.
+// needed, or loses the peer after too many. As long as Config.Late has not passed since the first
+// failure, a peer that is not known is not lost: it may not have joined yet. A peer that no operation
+// waits for is only departed, unless peers join late.
 func (m *Machine) retry(p *pair, why string) {
 	m.drop(p)
 	if !p.wanted && !p.broken {
@@ -371,7 +373,9 @@ func (m *Machine) HandleFailure(c Conn, data []byte, why string) {
 }
 
 // HandleDisconnect handles the end of a connection. The caller must have called HandleWord for all
-// words that arrived on it.
+// words that arrived on it. If the connection was in use, and the peer has not said that it leaves,
+// this side makes a request to find out whether the peer lives (broken). If it was not in use yet,
+// retry decides. A peer that has left is departed, and lost if an operation waits.
 func (m *Machine) HandleDisconnect(c Conn) {
 	p := m.conns[c]
 	switch {

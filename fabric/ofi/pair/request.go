@@ -46,7 +46,9 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// see notes that the request of a number above all others has come.
+// see notes that the request of a number above all others has come; the caller has checked that it is
+// above p.seen. missed is shifted by the difference, and gets a bit for each number between. If that
+// is more than 64 bits, Go's shifts give 0, so that all bits are set.
 func (p *pair) see(number uint64) {
 	between := number - p.seen
 	p.missed = p.missed<<between | (1<<(between-1) - 1)
