@@ -1,5 +1,7 @@
 /*
  * arrive.c: handles the records that peers have put into an endpoint's ring, when its owner polls.
+ * Names such as R15p are rows of rules.tsv: rule reports whether one holds for this provider and
+ * version, and without whether a test has switched it off.
  */
 #define _GNU_SOURCE
 #include "stub.h"

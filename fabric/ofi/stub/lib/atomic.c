@@ -34,7 +34,7 @@ static ssize_t post_atomic(struct fid_ep *fid, const struct fi_msg_atomic *m,
         return -FI_EINVAL;
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
-    int ret = ep_accepts(ep, peer, true, false);
+    int ret = ep_accepts(ep, peer, /* rma */ true, /* inject */ false);
     struct op *op = ret == 0 ? op_new(ep, OP_ATOMIC, peer) : NULL;
     if (op != NULL) {
         gpu_posted(ep, peer, m->desc);

@@ -27,8 +27,8 @@ static void note_index(struct av *av, uint32_t i)
     av->index[at] = i + 1;
 }
 
-/* Enlarges a full vector for more peers, and its hash table, which stays at most half full. Returns
- * 0 or an error. */
+/* Enlarges a full vector for more peers, and its hash table, which stays at most half full:
+ * searches rely on a free entry. Returns 0 or an error. */
 static int grow(struct av *av)
 {
     if (av->count < av->capacity)

@@ -1,6 +1,8 @@
 /*
  * carry.c: carries an operation out, as the NIC of its initiator does. The bytes of a write arrive
- * in pieces in any order, some of them twice; the write completes some time after the last.
+ * in pieces in any order, some of them twice; the write completes some time after the last. Names
+ * such as R12b are rows of rules.tsv: rule reports whether one holds for this provider and version,
+ * and without whether a test has switched it off.
  */
 #define _GNU_SOURCE
 #include "stub.h"

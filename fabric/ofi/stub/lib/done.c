@@ -1,6 +1,7 @@
 /*
  * done.c: how operations complete: completions, errors, and the provider's use of the caller's
- * context until then.
+ * context until then. Names such as R7b are rows of rules.tsv: rule reports whether one holds for
+ * this provider and version.
  */
 #define _GNU_SOURCE
 #include "stub.h"

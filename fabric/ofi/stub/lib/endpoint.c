@@ -1,5 +1,7 @@
 /*
- * endpoint.c: opens and closes endpoints, and sets their options.
+ * endpoint.c: opens and closes endpoints, and sets their options. Names such as R20a are rows of
+ * rules.tsv: rule reports whether one holds for this provider and version, and without whether a
+ * test has switched it off.
  */
 #define _GNU_SOURCE
 #include "cuda.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ERRORS = 64 };
+enum { ERRORS = 64 }; /* length of eq.errors (stub.h); further errors are dropped */
 
 /* Implements fi_eq_read: the queue has errors only, which fi_eq_readerr reads. */
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)

@@ -75,7 +75,7 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t
         return ret;
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
-    ret = ep_accepts(ep, peer, false, inject);
+    ret = ep_accepts(ep, peer, /* rma */ false, inject);
     struct op *op = ret == 0 ? op_new(ep, OP_SEND, peer) : NULL;
     if (op != NULL) {
         gpu_posted(ep, peer, m->desc);

@@ -81,7 +81,7 @@ static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_m
     const bool inject = (flags & FI_INJECT) != 0;
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
-    ret = ep_accepts(ep, peer, true, inject);
+    ret = ep_accepts(ep, peer, /* rma */ true, inject);
     /* R11f: efa refuses immediate data for a peer if only one of the two endpoints needs a receive
      * for it (unlike); later versions emulate the write (R11g). */
     if (ret == 0 && flags & FI_REMOTE_CQ_DATA &&

@@ -14,6 +14,7 @@
 
 enum provider { EFA, CXI, VERBS };
 enum { FIRST_BUS = 0x50 }; /* PCI bus of NIC 0; the others follow */
+/* The kinds of endpoint. Those up to KIND_DIRECT are of the provider efa: code compares by <=. */
 enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*

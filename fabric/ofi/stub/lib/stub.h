@@ -41,7 +41,7 @@ struct fabric {
 struct eq {
     struct fid_eq fid;
     pthread_mutex_t lock;
-    struct fi_eq_err_entry errors[64];
+    struct fi_eq_err_entry errors[64]; /* a ring of ERRORS (eq.c) entries */
     unsigned head, tail;
 };
 
@@ -121,7 +121,13 @@ struct av {
 };
 
 enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
-enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_REQUESTED, OP_REPLIED };
+enum op_state {
+    OP_FREE,      /* the record is not in use */
+    OP_WAITING,   /* it is to be carried out when it is due, or in part was */
+    OP_MOVED,     /* all bytes of a read or write are moved; it may still have to complete late */
+    OP_REQUESTED, /* the target's processor has the request, and replies */
+    OP_REPLIED    /* the reply has come; its status is in op->status */
+};
 
 struct op {
     struct op *next;         /* the next free operation, or the next one on the same peer */

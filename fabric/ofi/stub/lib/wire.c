@@ -91,7 +91,8 @@ static bool owner_gone(const struct wire *w)
 }
 
 /* Removes the files of killed processes, once in each process: nothing else would remove them.
- * FIFOs have the number of their process in the name, and the other files have it inside. */
+ * FIFOs have the number of their process in the name, and the other files have it inside. The
+ * caller holds lock. */
 static void sweep(void)
 {
     static bool swept;
@@ -149,7 +150,7 @@ static void init_lock(struct wire *w)
     pthread_mutexattr_destroy(&attr);
 }
 
-/* Adds a mapping to the list of the mappings of this process. */
+/* Adds a mapping to the list of the mappings of this process. The caller holds lock. */
 static void list_mapping(struct mapping *m)
 {
     m->next = mappings;
@@ -216,7 +217,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
 }
 
 /* Maps the file of a peer's endpoint. Returns NULL if there is none, or if it is not that
- * endpoint's. */
+ * endpoint's. The caller holds lock, and counts the first user. */
 static struct mapping *map_peer(uint64_t id)
 {
     char path[320];

@@ -78,6 +78,8 @@ enum record_kind {
     RECORD_ACK        /* the reply of a target to an operation of the ring's owner */
 };
 
+/* Flags of a record: the bytes of a message are still in the initiator's memory, from `at` on; the
+ * record has immediate data; the initiator waits for a RECORD_ACK. */
 enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
 
 /*
