@@ -130,7 +130,8 @@ func (o *Options) reasonNotToBind(p *topo.Processors, err error, at *surrounding
 func tolerated(processors int) int { return max(processors/8, 1) }
 
 // placedByUser returns the environment variable by which the user has placed PEs or their threads
-// on processors, for messages: its name, for those of this library with the value; or "". shmemrun then binds no PE, because the two could contradict each other.
+// on processors, for messages: its name, for those of this library with the value; "" if there is
+// none. With one, shmemrun binds no PE by default, because the two could contradict each other.
 func (o *Options) placedByUser() string {
 	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
 		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {

@@ -40,8 +40,8 @@ type job struct {
 	procs     []*process
 	replies   []replies // by PE, if all PEs are children of this process
 	byPID     map[int]*process
-	running   int // PEs that have not ended, or about whose end decide has not been called yet
-	childless bool
+	running   int  // PEs that have not ended, or about whose end decide has not been called yet
+	childless bool // no child is left or, with links, no agent sends anything more
 
 	links  []*link           // to the agents; none: all PEs are children of this process
 	linkOf []*link           // by PE
@@ -376,6 +376,7 @@ func (j *job) decide(p *process) {
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := state.Inside || !state.Finalized
 		survives := (state.Survives || p.otherJob && !state.Inside) && j.running > 0
+		// handleLinkEnd has reported a PE that is lost with its host, but not that the others go on.
 		if !j.ending && (fatal || !j.settled) && !(p.lost && !survives) {
 			after := ""
 			if survives {

@@ -59,8 +59,8 @@ type Options struct {
 	Exports []string        // names of variables that those hosts get, besides SHMEM_ and NVSHMEM_
 	Silence time.Duration   // a host is lost if nothing arrives from it for this time; 0: never
 
-	hostOf []int // the host of each PE; nil without Hosts
-	hosts  int
+	hostOf []int  // the host of each PE; nil without Hosts
+	hosts  int    // number of simulated hosts, or in an agent that of the job's hosts; 0: none were named
 	sizes  []int  // how many PEs each host of Remote has
 	digest string // of what Sync copies
 

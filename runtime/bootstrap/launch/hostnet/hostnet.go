@@ -73,8 +73,8 @@ func (l Links) Names() []string {
 
 // Network is the network of one job.
 type Network struct {
-	names []string // of the namespaces; if there are bridges, the namespace that has them is the last
-	hosts []netns.NsHandle
+	names []string         // of the namespaces; if there are bridges, the namespace that has them is the last
+	hosts []netns.NsHandle // of the same namespaces
 	links Links
 }
 
