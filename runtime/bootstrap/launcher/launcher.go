@@ -41,7 +41,7 @@ type Client struct {
 
 	secret secret.Secret
 
-	mu     sync.Mutex // guards writes to the connection, closed and failed, so that any goroutine may call Abort, Exit and Over
+	mu     sync.Mutex // guards writes to the connection, out, err, closed and failed, so that any goroutine may call Abort, Exit and Over
 	closed bool
 	failed bool // Fail was called
 
@@ -311,7 +311,7 @@ func (c *Client) noteOutcomes(f wire.Frame) error {
 }
 
 // Inquire implements bootstrap.Inquirer. It sends nothing while an earlier Inquiry has no reply, so
-// that a stopped shmemrun gets only one.
+// that a stopped shmemrun gets only one. Of more than wire.MaxInquiry PEs it names only the first.
 func (c *Client) Inquire(pes []libshmem.PE) {
 	c.hear()
 	c.lostMu.Lock()

@@ -55,7 +55,7 @@ int shmemi_plugin_allgather(const struct shmemi_plugin *p, const void *mine, voi
     return p->allgather(mine, all, n, timeout_ms);
 }
 
-/* Calls the barrier of the plugin. */
+/* Calls the barrier of the plugin. Returns the plugin's result, 0 for success. */
 int shmemi_plugin_barrier(const struct shmemi_plugin *p, int timeout_ms)
 {
     return p->barrier(timeout_ms);

@@ -232,7 +232,7 @@ static struct shmemi_pmix_call *complete_if_refused(struct shmemi_pmix_call *cal
  * status, or SHMEMI_PMIX_TIMEOUT. Sets *bytes and *n to the value that a get has found. */
 int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n)
 {
-    struct timespec end;
+    struct timespec end; /* not used if ms is below 0 */
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += ms / 1000;
     end.tv_nsec += ms % 1000 * 1000000;

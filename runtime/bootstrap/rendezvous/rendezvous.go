@@ -19,9 +19,10 @@ import (
 // Meeting is the state of the collective steps of one job. Its methods may be called from any
 // goroutine, and do not wait.
 type Meeting struct {
-	send func(pe libshmem.PE, frame []byte) // never blocks
+	send func(pe libshmem.PE, frame []byte) // see New
 	// Lost is called when a step fails because pe cannot join it; wait are the PEs in the step. It
-	// may be nil, and must be set before the first Hello.
+	// may be nil, and must be set before the first Hello. It is called with mu held, so it must not
+	// call the Meeting, nor wait.
 	Lost func(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE)
 	// ReportAll: PEs that fail are reported to every PE, because no launcher ends the job.
 	ReportAll bool
@@ -41,9 +42,9 @@ type member struct {
 	inside   bool   // between Hello and Done or Fail
 	survives bool   // it learns of others that fail, and does not end with them
 	timeout  time.Duration
-	waits    bool // for the reply to step seq
-	ended    bool
-	outcome  wire.Outcome
+	waits    bool         // for the reply to step seq
+	ended    bool         // its process has ended
+	outcome  wire.Outcome // how, if it has ended
 }
 
 // stepKey names a step. A PE that finalizes may join again, as another program of the same shell
@@ -63,8 +64,8 @@ type step struct {
 }
 
 // New makes the Meeting of a job of n PEs with this secret. The Meeting calls send to send a PE a
-// whole frame; send must not wait. For PEs that get the same reply it passes the same memory, which
-// send may refer to later and must not change.
+// whole frame, with its lock held: send must not wait, nor call the Meeting. For PEs that get the
+// same reply it passes the same memory, which send may refer to later and must not change.
 func New(n int, secret secret.Secret, send func(pe libshmem.PE, frame []byte)) *Meeting {
 	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }

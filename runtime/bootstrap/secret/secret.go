@@ -38,8 +38,9 @@ func NewNonce() (n Nonce) {
 // Proof shows that its maker knows the secret.
 type Proof [sha256.Size]byte
 
-// Prove makes the proof of one side of a connection, over a nonce of each side. The sides have
-// different roles, so that a proof is of no use when it is sent back to its maker.
+// Prove makes the proof of one side of a connection, over a nonce of each side: mine is that of the
+// side that proves, theirs that of the side that checks. The sides have different roles, so that a
+// proof is of no use when it is sent back to its maker.
 func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	h := hmac.New(sha256.New, s[:])
 	h.Write([]byte(role))
@@ -50,7 +51,8 @@ func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	return p
 }
 
-// Check reports whether p is the proof of the other side, in its role and with its nonce, theirs.
+// Check reports whether p is the proof of the other side, in its role and with its nonce, theirs;
+// mine is the nonce of this side, which checks.
 // The time that Check takes says nothing about p.
 func (s *Secret) Check(p []byte, role string, mine, theirs Nonce) bool {
 	want := s.Prove(role, mine, theirs)

@@ -104,6 +104,7 @@ func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) e
 		conn.Close()
 		return errors.Join(err, net.ErrClosed)
 	}
+	// The handshake has told the other side how many frames have arrived: nothing is owed.
 	s.conn, s.next, s.owe = conn, s.acked+1, false
 	s.mu.Unlock()
 
