@@ -64,5 +64,6 @@ func (m *Machine) Distance(a, b Place) Class {
 
 // switchOf returns the bridge that represents the switch of a device. A switch has two levels of
 // bridges, the port to the processor and a port for each device. So switchOf returns the bridge
-// above the device's own port, unless that bridge is the root complex.
+// above the device's own port, unless that bridge is the root complex. bridges begins with the root
+// complex and has at least one more; without a switch that is the root port.
 func switchOf(bridges []string) string { return bridges[max(1, len(bridges)-2)] }

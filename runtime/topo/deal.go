@@ -14,7 +14,7 @@ const (
 // where a GPU's place is not known or has no capacity, PEs go to NUMA nodes in the order of their
 // numbers, in proportion to the cores.
 //
-// Consecutive PEs get neighbouring cores. No two PEs share a processor while there is one for each,
+// n is at least 1, and p has at least one processor. Consecutive PEs get neighbouring cores. No two PEs share a processor while there is one for each,
 // nor a core while there is a core for each. A portion never spans two NUMA nodes, and all portions
 // of cores have the same number of cores, because a parallel program is as fast as its slowest PE.
 // The cores that are left belong to no PE.
@@ -57,7 +57,8 @@ func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 }
 
 // coresEach returns the number of cores that each PE can have; 0: PEs have to share cores. count[i]
-// is the number of PEs on NUMA node i, and the node with the fewest cores for each PE decides.
+// is the number of PEs on NUMA node i, and the node with the fewest cores for each PE decides. At
+// least one count is above 0.
 func (p *Processors) coresEach(count []int) int {
 	least := -1
 	for i, node := range p.Nodes {

@@ -7,8 +7,7 @@ import "cmp"
 // beyond those that every NIC has to have. A later element outweighs all earlier ones.
 type cost [classes + 1]int
 
-// crowded is the index of the element of a cost that counts the users on a NIC beyond the least
-// number that every NIC has to have.
+// crowded is the index of the last element of a cost, which outweighs all classes of distance.
 const crowded = int(classes)
 
 // plus returns c + d, or c - d if sign is -1.
@@ -19,8 +18,7 @@ func (c cost) plus(d cost, sign int) cost {
 	return c
 }
 
-// less reports whether c is cheaper than d. c[i] is the number of users at distance i from their
-// NIC; fewer users at the largest distance come first.
+// less reports whether c is cheaper than d. The last element in which they differ decides.
 func (c cost) less(d cost) bool {
 	for i := len(c) - 1; i >= 0; i-- {
 		if r := cmp.Compare(c[i], d[i]); r != 0 {
@@ -34,7 +32,7 @@ func (c cost) less(d cost) bool {
 // Among such assignments it finds one with the fewest users at the largest distance, then at the
 // next smaller distance, and so on (cost). Users at the same distances from all NICs are of one
 // kind: supply[k] is the number of users of kind k, and far[k][n] is their distance from NIC n. It
-// returns how many users of each kind are on each NIC.
+// returns how many users of each kind are on each NIC. nics is at least 1.
 //
 // This is a minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each
 // of which may move users that are on a NIC already to another one.
@@ -74,7 +72,7 @@ type step struct {
 }
 
 // send assigns up to n new users of kind k along the cheapest path, and returns how many it has
-// assigned.
+// assigned; that is at least 1, as n is.
 func (f *flow) send(k, n int) int {
 	steps := make([]step, len(f.load))
 	for nic := range steps {
@@ -103,14 +101,15 @@ func (f *flow) send(k, n int) int {
 	end, best := -1, cost{} // the NIC that gets the users, and the cost of the path to it
 	for nic := range steps {
 		c := steps[nic].cost
-		if f.load[nic] >= f.least {
+		if f.load[nic] >= f.least { // one user more is beyond the least number
 			c[crowded] += f.load[nic] - f.least + 1
 		}
 		if end < 0 || c.less(best) {
 			end, best = nic, c
 		}
 	}
-	// The number of users that each step can move, and that the last NIC can get at this cost.
+	// The number of users that the last NIC can get at this cost, and that each step can move. Beyond
+	// the least number each further user costs more than the one before, so send assigns one.
 	available := 1
 	if f.load[end] < f.least {
 		available = f.least - f.load[end]

@@ -162,7 +162,7 @@ func (m Mapping) Names() []string {
 }
 
 // At returns the entry for the PE with the index pe on the host. After the last entry it begins
-// again with the first.
+// again with the first. m must not be empty.
 func (m Mapping) At(pe int) Entry {
 	pe %= m.PEs()
 	for _, e := range m {

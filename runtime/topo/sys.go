@@ -164,7 +164,7 @@ func (s sysfs) functions(pci string) []function {
 	if err != nil {
 		return nil
 	}
-	var found [4]function
+	var found [4]function // in the order of the cases below, whatever the order of the folder
 	for _, e := range entries {
 		rank, pattern, kind := 0, "*", RDMA
 		switch name := e.Name(); {
@@ -202,7 +202,7 @@ func bridges(path string) []string {
 }
 
 // linkSpeed returns the speed of a PCI link in GB/s, from texts of sysfs such as "16.0 GT/s PCIe"
-// and "16".
+// and "16". A text that is no number, such as "Unknown" of a link without a speed, gives 0.
 func linkSpeed(rate, width string) float64 {
 	first, _, _ := strings.Cut(rate, " ")
 	transfers, err1 := strconv.ParseFloat(first, 64)
@@ -213,7 +213,7 @@ func linkSpeed(rate, width string) float64 {
 	if transfers <= 5 {
 		return transfers * lanes * 8 / 10 / 8 // 8 bits are sent as 10
 	}
-	return transfers * lanes * 128 / 130 / 8
+	return transfers * lanes * 128 / 130 / 8 // 128 bits are sent as 130
 }
 
 // GPUsHere returns the PCI addresses of the GPUs that this process may use, as far as the driver
