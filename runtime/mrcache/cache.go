@@ -19,7 +19,9 @@ type Registrar interface {
 // Watch reports memory that was added to it and has been unmapped, or mapped anew, since then. Such
 // memory has other pages now, or none. *memmonitor.Watch implements it.
 type Watch interface {
-	Add(memmonitor.Span) error
+	Add(memmonitor.Span) error // an error: this memory cannot be watched
+	// Changes calls a function for each change since the last call. It returns false, and calls
+	// nothing, while a change is under way whose range is not known yet.
 	Changes(func(memmonitor.Span)) bool
 	Close() error
 }
@@ -52,7 +54,7 @@ type Cache struct {
 	// table has the kept regions, sorted by where they begin. No region lies within another, so the
 	// table is also sorted by where they end.
 	table  []*Region
-	oldest Region  // head of a circular list of the regions in the table, in order of last use
+	oldest Region  // head of a circular list of the regions in the table: its newer was used longest ago
 	errs   []error // errors that Close returns
 	counts Counts
 }

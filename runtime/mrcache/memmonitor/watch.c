@@ -73,7 +73,7 @@ static bool read_message(void)
     if (read(watch.fd, &m, sizeof m) != (ssize_t)sizeof m)
         return false;
     if (m.event == UFFD_EVENT_UNMAP || m.event == UFFD_EVENT_REMOVE) {
-        report_unmapped(m.arg.remove.start, m.arg.remove.end);
+        report_unmapped(m.arg.remove.start, m.arg.remove.end); /* both kinds have the range there */
     } else if (m.event == UFFD_EVENT_REMAP) {
         report_unmapped(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
         /* The kernel watches moved pages at their new address, too, where no Watch needs it. */

@@ -14,17 +14,17 @@ import (
 
 // NIC is a fake NIC: it registers memory, and moves bytes to and from registered memory.
 type NIC struct {
-	ring    int        // the descriptor of io_uring
-	file    int        // a memory file in place of the network: Load writes to it, Store reads from it
-	vec     unix.Iovec // the argument of set
-	sq, cq  []byte     // the mapped submission queue and completion queue
-	entries []byte     // the mapped entries of the submission queue
-	tail    *uint32    // of the submission queue
-	mask    uint32     // number of slots of the completion queue, less one
-	slots   *[1]uint32 // of the submission queue: indices into entries
-	head    *uint32    // of the completion queue
-	cqTail  *uint32    // tail of the completion queue
-	done    *[2]completion
+	ring    int                       // the descriptor of io_uring
+	file    int                       // a memory file in place of the network: Load writes to it, Store reads from it
+	vec     unix.Iovec                // the argument of set
+	sq, cq  []byte                    // the mapped submission queue and completion queue
+	entries []byte                    // the mapped entries of the submission queue
+	tail    *uint32                   // of the submission queue
+	mask    uint32                    // number of slots of the completion queue, less one
+	slots   *[1]uint32                // of the submission queue: indices into entries
+	head    *uint32                   // of the completion queue
+	cqTail  *uint32                   // tail of the completion queue
+	done    *[2]completion            // the completion queue: the kernel makes it twice as long as the other
 	free    []int                     // indices of buffers without a registration
 	live    map[uintptr]fabric.Region // by descriptor
 }
@@ -38,7 +38,7 @@ const (
 
 	offsetSQ, offsetCQ, offsetEntries = 0, 0x8000000, 0x10000000
 
-	enterWait      = 1
+	enterWait      = 1 // the call returns when as many operations have completed as it names
 	readFixed      = 4
 	writeFixed     = 5
 	buffers2       = 15
@@ -91,7 +91,7 @@ var (
 // if the system does not let this process use io_uring.
 func Open() (*NIC, error) {
 	var p params
-	ring, _, errno := unix.Syscall(sysSetup, 1, uintptr(unsafe.Pointer(&p)), 0)
+	ring, _, errno := unix.Syscall(sysSetup, 1 /* entry */, uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("io_uring_setup: %w", errno)
 	}
@@ -220,6 +220,7 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	// entry, and the completion in the queue would belong to an earlier one.
 	head := atomic.LoadUint32(n.head)
 	for submit := uintptr(1); atomic.LoadUint32(n.cqTail) == head; {
+		// It submits one entry, unless that was done before a signal, and waits for 1 completion.
 		done, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), submit, 1, enterWait, 0, 0)
 		switch errno {
 		case 0:
