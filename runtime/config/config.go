@@ -49,6 +49,8 @@ type Config struct {
 	Require           []string
 	Collectives       Collectives
 
+	// A ring is a queue in which threads of a GPU or the host pass operations to the proxy, the
+	// library's thread that posts them on the network.
 	ProxyThreads int
 	RingCount    int
 	RingMapBy    RingMap
@@ -108,7 +110,7 @@ func (c *Config) Banner() bool { return c.Debug || c.LogLevel >= LogInfo }
 // Value is the state of one setting.
 type Value struct {
 	*Setting
-	Text string // as written, or the default
+	Text string // the value in the setting's own words, or the default; notShown for a Secret
 	From string // the variable that gave it; "" for the default
 }
 
@@ -213,7 +215,7 @@ func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)
 // report counts.
 func (o Ordered) Bytes() int { return [...]int{-1, 0, 128, 4096}[o] }
 
-// GPUNet is how the proxy moves GPU memory.
+// GPUNet is how the proxy, the library's thread that posts network operations, moves GPU memory.
 type GPUNet uint8
 
 // The values; GPUNetAuto selects one of the others.

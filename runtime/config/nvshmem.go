@@ -180,10 +180,12 @@ var Nvshmem = []Theirs{
 	alias("VERSION", "SHMEM_VERSION"),
 }
 
-// none returns a variable that is accepted without effect; why is the reason.
+// none returns a variable that is accepted without effect; name is without the prefix, and why is
+// the reason.
 func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, Text: why} }
 
-// alias returns a variable that is among the Aliases of the setting here.
+// alias returns a variable that is among the Aliases of the setting here; name is without the
+// prefix. Setting.choose reads its value, so it has no convert.
 func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name, Here: here} }
 
 // Counts reports whether the variable has an effect.
@@ -322,7 +324,7 @@ func ifSet(here string) func(string) (string, error) {
 func roundToRange(setting string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		s := Lookup(setting)
-		n, err := strconv.ParseUint(value, 0, 31)
+		n, err := strconv.ParseUint(value, 0, 31) // base 0: 0x10 is allowed, too
 		switch {
 		case err != nil:
 			return "", errors.New("it is not a number")

@@ -205,7 +205,7 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 	case List:
 		text, except := strings.CutPrefix(text, "^")
 		if except && !s.Except {
-			text = p.text
+			text = p.text // ^ is a part of the first word
 		}
 		for word := range strings.SplitSeq(text, ",") {
 			if word = strings.TrimSpace(word); word == "" {

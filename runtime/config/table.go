@@ -59,7 +59,7 @@ type Setting struct {
 	Since    string // the first release with the setting
 	Text     string // the effect, in one sentence or two
 
-	set func(*Config, parsed)
+	set func(*Config, parsed) // stores the value in its field of the Config
 }
 
 // foreign has, for each alias with words of its own, a map from such a word in lower case to the

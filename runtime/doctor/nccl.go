@@ -42,6 +42,7 @@ func NCCL(executable string, variable func(name string) string) []Finding {
 	if variable("NCCL_GIN_ENABLE") == "0" {
 		all = append(all, Bad(subject, "unset NCCL_GIN_ENABLE", "NCCL_GIN_ENABLE=0: kernels cannot make requests"))
 	}
+	// Type 2: a thread of NCCL makes the requests of kernels, through a plugin.
 	if t := variable("NCCL_GIN_TYPE"); t != "" && t != "2" {
 		all = append(all, Bad(subject, "NCCL_GIN_TYPE=2", "NCCL_GIN_TYPE=%s: NCCL drives the NIC from the GPU, and needs no plugin", t))
 	}

@@ -207,8 +207,8 @@ func outInterface(to net.IP) string {
 }
 
 // sendDatagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
-// reports whether a reply has arrived. It waits at most `timeout` after each datagram. me is the
-// number of this host.
+// reports whether a reply has arrived. The packet is larger than n if the token and me, the number
+// of this host, need more. It waits at most `timeout` after each datagram.
 func sendDatagrams(a Address, me, n int, timeout time.Duration) bool {
 	c, err := net.Dial("udp", net.JoinHostPort(a.IP, strconv.Itoa(a.UDP)))
 	if err != nil {
