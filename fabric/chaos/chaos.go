@@ -184,8 +184,8 @@ func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 // are delayed.
 func (p *Provider) drawRefusal() bool {
 	p.calls++
-	// OutcomeOf draws a delay with the probability Reorder, which here is Again: a delay means yes. No
-	// PE has the number MaxUint64, so these draws are apart from those for packets.
+	// OutcomeOf draws a delay with the probability Reorder, which here is Again: a delay means yes.
+	// No PE has the number MaxUint64, so these draws are apart from those for packets.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
 	return chance.OutcomeOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.delayed.Len()+p.refused.count >= maxDelayed
 }
@@ -256,8 +256,8 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	return nil
 }
 
-// Write implements fabric.Provider. It cuts the write into pieces and delays all of them, even by 0,
-// because the inner provider may accept some of them and refuse the rest. The release at its end
+// Write implements fabric.Provider. It cuts the write into pieces and delays all of them, even by
+// 0, because the inner provider may accept some of them and refuse the rest. The release at its end
 // posts those that are due already.
 func (p *Provider) Write(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {

@@ -200,8 +200,8 @@ func (e *endpoint) poll(t *testing.T) int {
 }
 
 // pollFor polls the endpoint once like poll, and returns Poll's error instead of failing the test.
-// Before that it posts the receive buffers of e.owed. repost puts back those that are still refused,
-// at most as many as were read, so no entry is overwritten before it is read.
+// Before that it posts the receive buffers of e.owed. repost puts back those that are still
+// refused, at most as many as were read, so no entry is overwritten before it is read.
 func (e *endpoint) pollFor(t *testing.T) (int, error) {
 	t.Helper()
 	owed := e.owed

@@ -36,11 +36,11 @@ type links struct {
 	m         *pair.Machine
 	began     time.Time
 	id        handshake.ID
-	addrs     [][]byte // of all PEs: the socket, then the ID of the endpoint
+	addrs     [][]byte                       // of all PEs: the socket, then the ID of the endpoint
 	endpoints map[pair.Conn]*C.struct_fid_ep // of the connections that are not closed
-	ended     []endedConn // whose end the Machine has not been told yet
-	losses    []loss // that Poll has not reported
-	lastErr   string // text of the last loss that Poll has reported
+	ended     []endedConn                    // whose end the Machine has not been told yet
+	losses    []loss                         // that Poll has not reported
+	lastErr   string                         // text of the last loss that Poll has reported
 }
 
 // endedConn is a connection that has ended. Its last completions may still be in the completion

@@ -413,8 +413,8 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 }
 
 // WaitFD implements fabric.Sleeper: it returns a descriptor to wait on in place of Wait, or -1 if
-// there is none. After an Arm that has returned true, it is readable when a Wait would end: something
-// arrives, or Wake is called. Wait(0) then consumes the event.
+// there is none. After an Arm that has returned true, it is readable when a Wait would end:
+// something arrives, or Wake is called. Wait(0) then consumes the event.
 func (e *endpoint) WaitFD() int {
 	if e.c.queue_fd < 0 {
 		return -1
@@ -445,8 +445,8 @@ func (e *endpoint) Strangers() uint64 {
 	return n
 }
 
-// Belated implements fabric.BelatedCounter: it returns how many requests, replies and words of PEs of
-// the job came after another request had taken their place; 0 without connections of this package.
+// Belated implements fabric.BelatedCounter: it returns how many requests, replies and words of PEs
+// of the job came after another request had taken their place; 0 without this package's connections.
 func (e *endpoint) Belated() uint64 {
 	if e.links == nil {
 		return 0

@@ -362,10 +362,10 @@ func (p *Provider) retryPart(due ref) {
 	part.token = fabric.NoToken
 	if err == fabric.ErrAgain {
 		if n.hadError && !p.peers[pe].isProven(part.nic, part.remote) {
-			// The NIC may refuse the part for ever: an operation that was detached from the NIC still
-			// occupies an entry there, among the operations that wait for the first contact. So
-			// another pair is chosen, at which the part counts as tried before and gets a token of
-			// the NIC's own.
+			// The NIC may refuse the part for ever: an operation that was detached from the NIC
+			// still occupies an entry there, among the operations that wait for the first contact.
+			// So another pair is chosen, at which the part counts as tried before and gets a token
+			// of the NIC's own.
 			n.load -= part.n
 			p.load -= part.n
 			part.remote, part.tries = -1, max(part.tries, 2)

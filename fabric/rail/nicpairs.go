@@ -22,10 +22,10 @@ type peer struct {
 	bad      []bool    // pairs of NICs that have failed: NIC l of this PE and r of the peer have the index l*rails+r; nil: none has
 	pairs    []nicPair // the pairs in use, once a pair has failed
 	rows     rows
-	// proven has a bit, number l*rails+r, for each pair on which a one-sided operation has succeeded.
-	// unprobed are the
-	// pairs on which none has, and whose local NIC has reported an error that belongs to no
-	// operation: the next message to the peer is repeated on them (contact.go).
+	// proven has a bit, number l*rails+r, for each pair on which a one-sided operation has
+	// succeeded. unprobed are the pairs on which none has, and whose local NIC has reported an
+	// error that belongs to no operation: the next message to the peer is repeated on them
+	// (contact.go).
 	proven   []uint64
 	unprobed []nicPair
 }

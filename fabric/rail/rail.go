@@ -213,8 +213,8 @@ func (p *Provider) combineCaps() error {
 // Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
-// Notes implements fabric.Noter: it returns, each once, the texts of all NICs about options that were
-// set on them, or that they have refused.
+// Notes implements fabric.Noter: it returns, each once, the texts of all NICs about options that
+// were set on them, or that they have refused.
 func (p *Provider) Notes() []string {
 	var endpoints []fabric.Provider
 	for _, n := range p.nics {

@@ -367,9 +367,9 @@ func (e *endpoint) Ready() bool {
 // completes reports whether a Poll would return a completion or an error.
 func (e *endpoint) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
-// Arm implements fabric.Provider: it returns true if a Poll has neither a completion nor a packet to
-// read. It discards the record of earlier arrivals, even where it returns false: only something new
-// ends a Wait. With the defect ArmsUnread it ignores packets.
+// Arm implements fabric.Provider: it returns true if a Poll has neither a completion nor a packet
+// to read. It discards the record of earlier arrivals, even where it returns false: only something
+// new ends a Wait. With the defect ArmsUnread it ignores packets.
 func (e *endpoint) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

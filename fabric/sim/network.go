@@ -17,9 +17,9 @@ import (
 // Network is hosts with NICs, and the wires between them. Its methods, and those of its endpoints,
 // may be called from any goroutine.
 type Network struct {
-	// mu guards everything below and all endpoints, pairs, messages and packets. The exported methods
-	// take it. The caller of an unexported one holds it, but for those that use only the model, which
-	// does not change.
+	// mu guards everything below and all endpoints, pairs, messages and packets. The exported
+	// methods take it. The caller of an unexported one holds it, but for those that use only the
+	// model, which does not change.
 	mu     sync.Mutex
 	model  Model
 	seed   uint64

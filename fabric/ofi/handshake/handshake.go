@@ -85,7 +85,7 @@ const (
 // the other side, Request.Number and Request.Seen, a nonce, and the MAC.
 const (
 	mark     = 0x01_6d_68_73 // "shm", version 1
-	kindAt   = 4 // one byte; the three after it are 0
+	kindAt   = 4             // one byte; the three after it are 0
 	fromAt   = 8
 	toAt     = 12
 	numberAt = 16

@@ -54,8 +54,8 @@ type Config struct {
 const (
 	// replyTimeout is the time without a reply after which another request takes the place of the
 	// first. The peer may be stopped for any time, but a request can also be lost within libfabric.
-	// The time doubles with each request in a row that has no reply, up to maxDoublings times: where
-	// processors have too much to do, each further request is more work for both sides.
+	// The time doubles with each request in a row that has no reply, up to maxDoublings times:
+	// where processors have too much to do, each further request is more work for both sides.
 	replyTimeout = 10 * time.Second
 	maxDoublings = 3
 	// yield is how long a side that was refused waits for the peer's request, and a side that has
@@ -221,8 +221,8 @@ func (m *Machine) connect(p *pair) {
 
 // retry handles the end of a connection that was never in use: it plans another request if one is
 // needed, or loses the peer after too many. As long as Config.Late has not passed since the first
-// failure, a peer that is not known is not lost: it may not have joined yet. A peer that no operation
-// waits for is only departed, unless peers join late.
+// failure, a peer that is not known is not lost: it may not have joined yet. A peer that no
+// operation waits for is only departed, unless peers join late.
 func (m *Machine) retry(p *pair, why string) {
 	m.drop(p)
 	if !p.wanted && !p.broken {

@@ -46,9 +46,9 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// see notes that the request of a number above all others has come; the caller has checked that it is
-// above p.seen. missed is shifted by the difference, and gets a bit for each number between. If that
-// is more than 64 bits, Go's shifts give 0, so that all bits are set.
+// see notes that the request of a number above all others has come; the caller has checked that it
+// is above p.seen. missed is shifted by the difference, and gets a bit for each number between. If
+// that is more than 64 bits, Go's shifts give 0, so that all bits are set.
 func (p *pair) see(number uint64) {
 	between := number - p.seen
 	p.missed = p.missed<<between | (1<<(between-1) - 1)
@@ -67,8 +67,8 @@ func (m *Machine) countOld(p *pair, number uint64) {
 	m.Belated++
 }
 
-// verify decodes a request, and reports whether a PE of the job has made it, for this endpoint. id is
-// the ID of the sender's endpoint.
+// verify decodes a request, and reports whether a PE of the job has made it, for this endpoint. id
+// is the ID of the sender's endpoint.
 func (m *Machine) verify(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
