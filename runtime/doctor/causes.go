@@ -51,8 +51,8 @@ func (p *pairs) add(c cause, format string, args ...any) {
 }
 
 // causes returns a finding for each cause of trouble between hosts, or one finding that all is
-// well; nil if there is one host. An address that several hosts have explains the failures of paths to that address, so these
-// paths add nothing more.
+// well; nil if there is one host. An address that several hosts have explains the failures of paths
+// to that address, so these paths add nothing more.
 func (p *pairs) causes() []Finding {
 	if len(p.hosts) == 1 {
 		return nil

@@ -14,10 +14,10 @@ const (
 // where a GPU's place is not known or has no capacity, PEs go to NUMA nodes in the order of their
 // numbers, in proportion to the cores.
 //
-// n is at least 1, and p has at least one processor. Consecutive PEs get neighbouring cores. No two PEs share a processor while there is one for each,
-// nor a core while there is a core for each. A portion never spans two NUMA nodes, and all portions
-// of cores have the same number of cores, because a parallel program is as fast as its slowest PE.
-// The cores that are left belong to no PE.
+// n is at least 1, and p has at least one processor. Consecutive PEs get neighbouring cores. No two
+// PEs share a processor while there is one for each, nor a core while there is a core for each. A
+// portion never spans two NUMA nodes, and all portions of cores have the same number of cores,
+// because a parallel program is as fast as its slowest PE. The cores that are left belong to no PE.
 func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 	if n > p.Online.Count() && portion != PortionNode {
 		return p.overlapping(n)

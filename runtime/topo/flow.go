@@ -108,8 +108,9 @@ func (f *flow) send(k, n int) int {
 			end, best = nic, c
 		}
 	}
-	// The number of users that the last NIC can get at this cost, and that each step can move. Beyond
-	// the least number each further user costs more than the one before, so send assigns one.
+	// The number of users that the last NIC can get at this cost, and that each step can move.
+	// Beyond the least number each further user costs more than the one before, so send assigns
+	// one.
 	available := 1
 	if f.load[end] < f.least {
 		available = f.least - f.load[end]

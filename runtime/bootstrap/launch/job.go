@@ -184,8 +184,8 @@ func newJob(o *Options, out *output) *job {
 		// the PEs that wait for it.
 		if outcome.How == wire.Exited && !outcome.Bad() {
 			j.absences.note(func() { j.reportAbsent(pe, outcome, step, wait) })
-			// Wake the loop, which prints what was noted. In another goroutine, because the loop may
-			// be the caller, and must not wait for itself.
+			// Wake the loop, which prints what was noted. In another goroutine, because the loop
+			// may be the caller, and must not wait for itself.
 			go j.do(func() {})
 		}
 	}
@@ -376,7 +376,8 @@ func (j *job) decide(p *process) {
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := state.Inside || !state.Finalized
 		survives := (state.Survives || p.otherJob && !state.Inside) && j.running > 0
-		// handleLinkEnd has reported a PE that is lost with its host, but not that the others go on.
+		// handleLinkEnd has reported a PE that is lost with its host, but not that the others go
+		// on.
 		if !j.ending && (fatal || !j.settled) && !(p.lost && !survives) {
 			after := ""
 			if survives {

@@ -49,8 +49,8 @@ func ofAncestor(fd int) bool {
 // mount point of procfs.
 func Parent(proc string, pid int) int {
 	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
-	// The name of a program is in parentheses, and may contain some itself. The state and the number
-	// of the parent follow it.
+	// The name of a program is in parentheses, and may contain some itself. The state and the
+	// number of the parent follow it.
 	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 	if fields := bytes.Fields(rest); err == nil && ok && len(fields) > 1 {
 		if n, err := strconv.Atoi(string(fields[1])); err == nil {

@@ -17,8 +17,8 @@ const (
 )
 
 // barrier waits until all PEs have called it, as the step s.steps.N. After the timeout it returns
-// an error that names the PEs that have not published that they wait; Steps.Run adds the step's name
-// to it. With a timeout of 0 it waits for ever.
+// an error that names the PEs that have not published that they wait; Steps.Run adds the step's
+// name to it. With a timeout of 0 it waits for ever.
 func (s *session) barrier(timeout time.Duration) error {
 	if err := s.conn.send(command("barrier_in")); err != nil {
 		return err

@@ -292,8 +292,8 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// isDispensable reports whether PEs that leave need not wait for this one: it has ended while it was
-// in the job, which continues without it. One that left before it ended is in no later step.
+// isDispensable reports whether PEs that leave need not wait for this one: it has ended while it
+// was in the job, which continues without it. One that left before it ended is in no later step.
 func (m *member) isDispensable() bool { return m.ended && m.inside && m.survives }
 
 // restJoinedLocked reports whether a step is complete: every PE has joined it, or is dispensable.

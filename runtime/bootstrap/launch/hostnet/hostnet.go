@@ -393,8 +393,8 @@ func sweep() error {
 		}
 		id, _, _ := strings.Cut(rest, "-")
 		pid, err := strconv.Atoi(id)
-		// A name with this process's own id is a dead process's, which had the same id: New has made
-		// no namespace yet.
+		// A name with this process's own id is a dead process's, which had the same id: New has
+		// made no namespace yet.
 		if err == nil && pid > 0 && (pid == os.Getpid() || unix.Kill(pid, 0) == unix.ESRCH) {
 			errs = append(errs, remove(e.Name()))
 		}
