@@ -57,16 +57,17 @@ type Job struct {
 	Bounce gpu.Address
 	GPU    int // the number of this PE's GPU
 
-	// Issue, QuietIssue and QuietAck are the words of the proxy channel through which quiets wait for
-	// the operations of kernels of NVIDIA's device archive (queue/channel); 0: there is no channel.
+	// Issue, QuietIssue and QuietAck are the words of the proxy channel through which quiets wait
+	// for the operations of kernels of NVIDIA's device archive (queue/channel); 0: there is no
+	// channel.
 	Issue, QuietIssue, QuietAck gpu.Address
 }
 
 // Calls queues a program's calls at CUDA streams, for one job.
 type Calls struct {
-	dev Device
-	job Job
-	kernels
+	dev     Device
+	job     Job
+	kernels // launch takes a kernel, the number of blocks and the number of threads in a block
 }
 
 // Open returns the Calls of a job and loads the library's kernels from a file. If they cannot be
@@ -188,7 +189,9 @@ func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 }
 
 // wait queues a wait for one or more words: by the stream itself for one word of 64 bits that is to
-// be equal to a value, else by a kernel.
+// be equal to a value, else by a kernel. call.Source is the address of a value for each word (0:
+// all are compared with call.Value), and call.Signal that of an int for each word, not 0 for words
+// that do not count (0: all count).
 func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
 	is64Bits := call.Width&^queue.Signed == 8
 	if is64Bits && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.streamMayWait() {
@@ -209,7 +212,8 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelQuiet, 1, 1, s, c.withChannel(call))
 }
 
-// withChannel returns a call whose kernel also does a quiet of the proxy channel, if there is one.
+// withChannel returns a call whose kernel also does a quiet of the proxy channel, by the addresses
+// in Dest, Source and Signal. All are 0 if there is no channel.
 func (c *Calls) withChannel(call *queue.StreamCall) *queue.StreamCall {
 	k := *call
 	k.Dest, k.Source, k.Signal = uint64(c.job.Issue), uint64(c.job.QuietIssue), uint64(c.job.QuietAck)
