@@ -1,6 +1,6 @@
-// Package nvtx shows a profiler the work of a PE's proxies, as ranges of their threads: each post
-// to the NIC, and each sleep. Polls are left out: a waiting thread polls some hundred thousand
-// times a second.
+// Package nvtx shows a profiler the work of a PE's proxies, the threads that post operations to the
+// NIC, as ranges of these threads: each post, and each sleep. Polls are left out: a waiting thread
+// polls some hundred thousand times a second.
 //
 // It owns the list of ranges; the front (capi/front/ranges.c) shows them, because it shows the
 // program's calls, too. Without a profiler, Around adds no provider, so that ranges cost nothing.
@@ -86,7 +86,8 @@ func (p *provider) Atomic(op *fabric.AMO) (err error) {
 	return err
 }
 
-// Wait implements fabric.Provider. It shows the sleep as a range.
+// Wait implements fabric.Provider. It shows the sleep as a range, and returns what the inner
+// provider returns.
 func (p *provider) Wait(d time.Duration) (came bool, err error) {
 	p.in(Sleep, func() { came, err = p.Provider.Wait(d) })
 	return came, err

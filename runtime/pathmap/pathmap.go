@@ -83,7 +83,7 @@ func (m *Map) Kernels(from, to libshmem.PE) Path {
 }
 
 // path returns the path from one PE to another: Network between hosts, else the letter that the PE
-// has reported.
+// has reported. letters has one for each PE of the host.
 func (m *Map) path(letters string, from, to libshmem.PE) Path {
 	if m.nodes.Node(from) != m.nodes.Node(to) {
 		return Network

@@ -59,8 +59,8 @@ type query struct {
 
 const (
 	querySize = 104
-	queryCode = 3<<30 | querySize<<16 | 'f'<<8 | 17
-	queryNext = 0x10 // requests the mapping at the address or, if there is none, the next one above
+	queryCode = 3<<30 | querySize<<16 | 'f'<<8 | 17 // PROCMAP_QUERY: _IOWR('f', 17, struct procmap_query)
+	queryNext = 0x10                                // requests the mapping at the address or, if there is none, the next one above
 	// Bits of vma.
 	readable = 0x01
 	writable = 0x02

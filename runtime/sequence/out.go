@@ -22,7 +22,7 @@ func (s Space) Check() error {
 }
 
 // HasRoom reports whether one more write may be posted: whether fewer than a window of writes are
-// not acknowledged.
+// not acknowledged. Posted counts the writes, and In those that the target has acknowledged.
 func (o *Out) HasRoom() bool { return o.Posted-o.In < o.Space.Window }
 
 // Unacknowledged returns how many posted writes the target has not acknowledged.

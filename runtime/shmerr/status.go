@@ -26,7 +26,7 @@ const (
 	System        Status = 15
 	Forked        Status = 16
 	Internal      Status = 17
-	statusLimit   Status = 18
+	statusLimit   Status = 18 // above all codes
 	unknownStatus        = Internal
 )
 

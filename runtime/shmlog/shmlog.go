@@ -34,8 +34,8 @@ import (
 // concurrent use.
 type Log struct {
 	level  config.LogLevel
-	subsys []string // nil: all
-	mu     sync.Mutex
+	subsys []string   // nil: all
+	mu     sync.Mutex // around who, lines and file, and each write
 	who    who
 	lines  zerolog.Logger
 	asText bool // records are lines of text, and not JSON

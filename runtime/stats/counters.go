@@ -147,9 +147,9 @@ type PeerCounters struct {
 
 // Gauges are numbers of the present moment, for one other PE.
 type Gauges struct {
-	UnderWay       uint64 // operations that have a token and are not complete
+	UnderWay       uint64 // operations posted with a token, by which they are reported complete, and not complete
 	Bytes          uint64 // bytes of one-sided operations under way
-	Unacknowledged uint64 // units of messages that the PE has not acknowledged
+	Unacknowledged uint64 // units of messages that the PE has not acknowledged; a large message has several
 	Parked         uint64 // the engine's own messages that could not be posted yet
 	Early          uint64 // messages that arrived before writes or messages that they follow
 	Flushing       bool   // the PE has not replied to a flush request yet

@@ -52,7 +52,7 @@ func Live(w io.Writer, first, last *Sample) error {
 		fmt.Fprintf(t, "%s\t%s\t", c.Name, Amount(v, c.Unit))
 		if first != nil {
 			r := ""
-			if !c.Most && i != RegisteredBytes {
+			if !c.Most && i != RegisteredBytes { // these two do not add up over time
 				r = rate(first.Values[i], v, c.Unit)
 			}
 			fmt.Fprintf(t, "%s\t", r)

@@ -23,7 +23,7 @@ func Amount(v uint64, u Unit) string {
 		f, i := float64(v), 0
 		for ; f >= 1000 && i < len(prefixes); i++ {
 			f /= 1024
-		}
+		} // v >= 10_000, so i is at least 1
 		return fmt.Sprintf("%.3g %ciB", f, prefixes[i-1])
 	case u == Bytes:
 		return fmt.Sprintf("%d B", v)
@@ -41,7 +41,8 @@ func Amount(v uint64, u Unit) string {
 }
 
 // Job prints one table for all PEs of a job: for each counter that is not 0 everywhere the sum, the
-// median, and the least and the most with their PEs.
+// median, and the least and the most with their PEs. rows has the row of each PE, by PE, at least
+// one.
 func Job(w io.Writer, title string, rows []Row) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

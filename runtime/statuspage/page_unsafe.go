@@ -125,7 +125,8 @@ func (v *View) Bytes() ([]byte, error) {
 // they are now.
 func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, HeadSize+at) }
 
-// PE returns a copy of the content of a PE's page, as it is now.
+// PE returns a copy of the content of a PE's page, as it is now. v.Kind has to be OfPE: view has
+// checked the size of such a page.
 func (v *View) PE() (*PE, error) {
 	b, err := v.Bytes()
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"libshmem/fabric"
 )
 
-// provider passes operations to an inner provider and records them in the trace.
+// provider passes operations to an inner provider and records them in the trace. Its callers hold
+// the lock of the endpoint, except those of Wait.
 type provider struct {
 	fabric.Provider                // the inner provider
 	atomics         fabric.Atomics // the inner provider; nil if it has no atomic operations
@@ -114,8 +115,9 @@ func (p *provider) Poll(c []fabric.Completion) (int, error) {
 	return n, err
 }
 
-// Wait implements fabric.Provider. It is called without the endpoint's lock, so it records the
-// sleep on another row (tid) than the actions under the lock, which may overlap it.
+// Wait implements fabric.Provider. It returns what the inner provider returns. It is called without
+// the endpoint's lock, so it records the sleep on another row (tid) than the actions under the
+// lock, which may overlap it.
 func (p *provider) Wait(d time.Duration) (bool, error) {
 	begin := time.Now()
 	came, err := p.Provider.Wait(d)
