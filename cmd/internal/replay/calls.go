@@ -68,7 +68,8 @@ func (t *thread) eachPart(o *program.Op, f func(n uint64, last bool)) {
 // put replays a put to another host. If a wait needs it (Flagged), its last part also stores the
 // flag word at which the replayed wait polls, because a recording does not say which word the
 // program used. The engine copies an element of a strided put, at most 16 bytes, into a message, so
-// that the thread waits for none of them and their number under way needs no limit.
+// that the thread waits for none of them and their number under way needs no limit. dirty records
+// that the next quiet of the context has to wait for operations.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	t.eachPart(o, func(n uint64, last bool) {
@@ -152,6 +153,7 @@ const flights = 32
 func (t *thread) atomic(o *program.Op) {
 	e, pe := t.engine, libshmem.PE(o.Peer)
 	word := t.pe.offset(t.m.flag(t.index, o.Seq))
+	// A word of 8 bytes gets Seq. Nothing is compared (0), and the old value goes nowhere (nil).
 	if o.Kind == program.Atomic {
 		t.post(func() proxy.Status { return e.AMO(pe, word, fabric.OpSet, 8, o.Seq, 0, nil, nil) })
 		t.pe.dirty[t.place] = true
@@ -194,7 +196,7 @@ func (t *thread) quiet(e *proxy.Engine, place int) {
 	if !t.pe.dirty[place] {
 		return
 	}
-	t.lock()
+	t.lock() // the engine has one lock
 	p, start := t.pe, t.m.now
 	p.dirty[place] = false
 	before := p.prov.cost
@@ -211,5 +213,5 @@ func (t *thread) quiet(e *proxy.Engine, place int) {
 		}
 		return false
 	})
-	t.m.result.countWait(t.PE, -1, 0, t.m.now-start)
+	t.m.result.countWait(t.PE, -1, 0, t.m.now-start) // for no other PE (-1), but for the network
 }

@@ -70,7 +70,7 @@ func (g group) send(rank int, bytes uint64) bool {
 		return true
 	}
 	e := p.Engine
-	g.place, g.engine = len(p.contexts), e
+	g.place, g.engine = len(p.contexts), e // the default context, whose place in dirty is the last
 	for ; bytes > maxData; bytes -= maxData {
 		g.post(func() proxy.Status {
 			return e.Put(libshmem.PE(pe), p.offset(m.bytes()), g.source(), maxData, nil)
@@ -78,7 +78,7 @@ func (g group) send(rank int, bytes uint64) bool {
 		p.dirty[g.place] = true
 	}
 	st := g.post(func() proxy.Status {
-		if bytes == 0 {
+		if bytes == 0 { // only the count of 8 bytes: nothing is compared (0) or fetched (nil)
 			return e.AMO(libshmem.PE(pe), p.offset(at), fabric.OpSet, 8, count, 0, nil, nil)
 		}
 		return e.PutSignal(libshmem.PE(pe), p.offset(m.bytes()), g.source(), bytes, p.offset(at), count, fabric.OpSet, nil)
@@ -165,7 +165,7 @@ func (t *thread) collective(o *program.Op) {
 	case program.Exchange:
 		t.sleep(sim.Time(o.Work))
 		g.last.at = t.m.now // the others wait for the end of this PE's work
-		g.exchange(8)
+		g.exchange(8)       // a word of each member
 	case program.Reduce:
 		g.reduce(o.Bytes)
 	case program.Scan:
@@ -175,7 +175,7 @@ func (t *thread) collective(o *program.Op) {
 	case program.Broadcast:
 		g.broadcast(o)
 	case program.Collect:
-		c := g.asMember(8)
+		c := g.asMember(8) // the sizes, a word each
 		c.Prefix()
 		g.syncMembers()
 		g.allToAll(o.Bytes)

@@ -33,7 +33,7 @@ import (
 
 // Site describes the hosts of a replay. PEs with consecutive numbers share a host.
 type Site struct {
-	Hosts      int
+	Hosts      int // at least 1
 	NICs       int // of each host; 0: one
 	Processors int // of each host; 0: enough for each thread and each proxy
 }

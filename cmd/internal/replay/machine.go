@@ -137,7 +137,7 @@ type task struct {
 // agenda is a heap of tasks by their times, with the methods that container/heap needs.
 type agenda []task
 
-// Len implements heap.Interface.
+// Len implements heap.Interface: it returns the number of tasks.
 func (a agenda) Len() int { return len(a) }
 
 // Less orders tasks by time, and those of one time by the order in which they were planned.
@@ -145,13 +145,14 @@ func (a agenda) Less(i, k int) bool {
 	return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn
 }
 
-// Swap implements heap.Interface.
+// Swap implements heap.Interface: it exchanges two tasks.
 func (a agenda) Swap(i, k int) { a[i], a[k] = a[k], a[i] }
 
-// Push implements heap.Interface.
+// Push implements heap.Interface: it appends a task, which heap.Push then moves to its place.
 func (a *agenda) Push(x any) { *a = append(*a, x.(task)) }
 
-// Pop implements heap.Interface.
+// Pop implements heap.Interface: it removes and returns the last task, which heap.Pop has moved
+// there because it is the earliest.
 func (a *agenda) Pop() any {
 	last := len(*a) - 1
 	e := (*a)[last]
@@ -200,7 +201,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	hosts := s.Hosts
 	model.NICs, model.Rails = max(1, s.NICs), max(1, s.NICs)
 	m := &machine{
-		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1), ends: map[program.Ref]sim.Time{},
+		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1 /* seed */), ends: map[program.Ref]sim.Time{},
 		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job), shared: s.shared(job),
 	}
 	// No Poll of an engine moves the network's time: run does, by RunTo.
@@ -438,8 +439,8 @@ func (p *pe) wakeUp() {
 	p.waiters = kept
 }
 
-// holdTime is the time after which the library sends held batches (messages with several operations)
-// if no further one was held meanwhile (runtime/proxy/loop).
+// holdTime is the time after which the library sends held batches (messages with several
+// operations) if no further one was held meanwhile (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
 // releaseHeld sends the open batches of the engine if the last call that posted an operation, to

@@ -83,7 +83,7 @@ type Comparison struct {
 func ReadMeasured(r io.Reader) (map[string]float64, error) {
 	found := map[string][]float64{}
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
+	lines.Buffer(nil, 16<<20) // the longest line, in bytes
 	for n := 1; lines.Scan(); n++ {
 		key, v, err := measuredLine(lines.Text())
 		if err != nil {
@@ -248,7 +248,9 @@ type benchmark struct {
 }
 
 // newBenchmark returns a program of two PEs without calls, to which the caller adds calls.
-func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
+func newBenchmark() *benchmark {
+	return &benchmark{b: program.NewBuilder(2, 0)} // 0: no recorder has made the calls longer
+}
 
 // call adds a call of a PE on the other one, 1 ns after its last, because only the time that the
 // replay computes for it matters.
@@ -291,7 +293,7 @@ func pingPong(f *metric) *program.Job {
 }
 
 // repeat makes a program in which PE 0 calls one function calls times, with a shmem_quiet after
-// every quiet-th call.
+// every quiet-th call; 0: without any.
 func repeat(name string, bytes uint64, calls, quiet int) *program.Job {
 	x := newBenchmark()
 	for i := range calls {

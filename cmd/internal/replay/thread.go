@@ -182,7 +182,7 @@ func (t *thread) context(o *program.Op) *proxy.Engine {
 		if other != t || i+1 >= layout.ContextsOpen {
 			continue
 		}
-		if p.contexts[i] == nil {
+		if p.contexts[i] == nil { // context 0 is the default one, and n is 0 if all share it
 			n, err := p.OpenContext(uint32(i + 1))
 			if err != nil {
 				t.m.fail(fmt.Errorf("PE %d: %w", p.me, err))

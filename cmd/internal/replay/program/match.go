@@ -88,8 +88,9 @@ func (j *Job) findNeeds(waiter int, o *Op, from []pair, by map[pair]*[3][]update
 }
 
 // lastCandidate returns the last update that had begun at a time, among updates that may have ended
-// a wait. u has the updates of a thread by weight. Data counts only if there are no flags and no
-// signals. If the wait is for a signal (signals), flags count only if there are no signals.
+// a wait. u has the updates of a thread by weight, those of a weight in the order of their times.
+// Data counts only if there are no flags and no signals. If the wait is for a signal (signals),
+// flags count only if there are no signals.
 func lastCandidate(u *[3][]update, at int64, signals bool) (update, bool) {
 	var best update
 	found := false

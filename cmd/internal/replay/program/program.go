@@ -329,7 +329,8 @@ func (t *Thread) endOfLastCall() int64 {
 }
 
 // dropInner removes calls that were made within another call: some libraries call their own public
-// functions.
+// functions. The calls are in the order of their starts; those that stay do not overlap, so their
+// ends have the same order.
 func (t *Thread) dropInner() {
 	kept, end := t.Ops[:0], int64(never)
 	for _, o := range t.Ops {
