@@ -34,7 +34,7 @@ type Figure struct {
 	System     string    `json:"system"`
 	Test       string    `json:"test"`
 	Measure    string    `json:"measure"`
-	Scope      string    `json:"scope"`
+	Scope      string    `json:"scope"` // what starts the operation: host, stream, thread, warp or block
 	Size       int64     `json:"size"`
 	PEs        int       `json:"pes"`
 	Path       string    `json:"path"`
@@ -42,9 +42,9 @@ type Figure struct {
 	Unit       string    `json:"unit"`
 	Until      string    `json:"until"`      // where the time of an operation ends
 	Iterations int64     `json:"iterations"` // of each batch
-	Batches    []float64 `json:"batches"`
-	Median     float64   `json:"median"` // of the batches
-	Low        float64   `json:"low"`    // the interval of the median
+	Batches    []float64 `json:"batches"`    // the value of each batch, a group of iterations that are timed together
+	Median     float64   `json:"median"`     // of the batches
+	Low        float64   `json:"low"`        // the interval of the median
 	High       float64   `json:"high"`
 	Confidence float64   `json:"confidence"` // of the interval
 	Singles    *Singles  `json:"singles,omitempty"`

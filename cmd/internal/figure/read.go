@@ -45,7 +45,7 @@ func (f fields) number(key string) float64 {
 // system the library that is measured.
 func Read(r io.Reader, system, id string, args []string, e Events) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 1<<20) // the longest line, in bytes
 	run := &Run{Kind: "run", ID: id, System: system, Args: args}
 	printed := map[string][]string{} // lines that other programs have printed, by the program's name
 	begun, ended := false, false
@@ -163,7 +163,7 @@ func Load(name string) (*Set, error) {
 	defer file.Close()
 	s := &Set{Name: name}
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
+	lines.Buffer(nil, 16<<20) // the longest line, in bytes
 	for n := 1; lines.Scan(); n++ {
 		var kind struct {
 			Kind string `json:"kind"`
@@ -179,7 +179,7 @@ func Load(name string) (*Set, error) {
 			s.Runs = append(s.Runs, &Run{})
 			err = json.Unmarshal(line, s.Runs[len(s.Runs)-1])
 		case kind.Kind == "figure":
-			f := &Figure{System: Ours, Scope: "host"}
+			f := &Figure{System: Ours, Scope: "host"} // unless the line has others
 			if err = json.Unmarshal(line, f); err == nil && len(f.Batches) == 0 {
 				err = errors.New("a figure without batches")
 			}

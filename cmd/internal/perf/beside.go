@@ -200,6 +200,7 @@ func (o *oshmem) close() { _ = os.RemoveAll(o.dir) }
 // runJob starts the measuring program once as PEs of Open MPI, and reports its figures. A crash
 // after the last figure is not an error.
 func (o *oshmem) runJob(r *reporter, words []string) error {
+	// root= is for becomePE alone, and other programs are measured beside libshmem only.
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "root=") || strings.HasPrefix(w, "beside=") })
 	if host, err := json.Marshal(facts.Read(r.settings.root)); err == nil {
 		words = append(words, "facts="+string(host))

@@ -20,7 +20,7 @@ import (
 )
 
 // launchOptions defines the options of shmemrun that shmem-perf passes on to it, and returns their
-// names.
+// names. They have no default and no text, because the help hides them and shmemrun checks them.
 func launchOptions(fs *pflag.FlagSet) []string {
 	words := []string{"hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout"}
 	for _, name := range words {

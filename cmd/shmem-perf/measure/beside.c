@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ADDRESS = 64 };
+enum { ADDRESS = 64 }; /* bytes of the text of an address */
 
 static char *address;      /* symmetric: the server's address, stored by the last PE */
 static char here[ADDRESS]; /* on the last PE its own address, on PE 0 the server's */

@@ -308,8 +308,8 @@ const std::vector<struct figure> &figures()
     return all;
 }
 
-// Returns the number of this PE on its host, which selects its GPU, from the variable of the
-// launcher that has started it. Without any of them it is 0.
+// Returns the number that selects the GPU of this PE, from the variable of the launcher that has
+// started it: the PE's number on its host or, by shmemrun, in the job. Without any of them it is 0.
 int local_number()
 {
     for (const char *name :

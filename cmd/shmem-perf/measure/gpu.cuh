@@ -21,9 +21,10 @@
 #include <shmemx.h>
 #endif
 
+// The threads that make one call together.
 enum scope_kind { THREAD, WARP, BLOCK };
 
-const int block_threads = 1024;
+const int block_threads = 1024; // of a block in the scope BLOCK: the most that a GPU allows
 
 // Ends the program if a call of CUDA has failed. `what` names the call for the user.
 inline void check_cuda(cudaError_t status, const char *what)

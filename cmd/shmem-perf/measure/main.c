@@ -28,6 +28,7 @@
 
 extern char **environ;
 
+/* FACTS is the bytes of the text of facts, and MAX_HEAP those of src and of dst (allocate). */
 enum { MAX_SIZES = 64, MAX_OTHERS = 8, MAX_NICS = 64, FACTS = 16 << 10, MAX_HEAP = 256 << 20 };
 
 struct settings settings = {.budget_ns = 100e6, .batches = 11, .warmup = 16, .window = 64};

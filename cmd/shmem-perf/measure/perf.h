@@ -24,9 +24,11 @@ enum acting {
     ORIGIN, /* PE 0, whose target is the last PE */
     BOTH,   /* PE 0 and the last PE */
     HALVES, /* each PE of the first half, whose target is one of the second half */
-    ALL
+    ALL     /* every PE, together: a collective */
 };
 
+/* The unit of a figure: us, GB/s, or millions of operations a second. print_figure (timing.c) has a
+ * table of the units in this order. */
 enum kind { LATENCY, BANDWIDTH, RATE };
 
 /* A figure is one way to measure one operation. */
