@@ -49,6 +49,7 @@ func hasAddress(name string) bool {
 func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {
+		// libfabric appends the kind of endpoint to the names of some NICs, as in rdmap16s27-rdm.
 		offered := slices.ContainsFunc(offers, func(o ofi.Offer) bool {
 			return !fabric.OverSockets(o.Provider) && (o.NIC == n.name || strings.HasPrefix(o.NIC, n.name+"-"))
 		})

@@ -124,7 +124,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *net {
 		return testFabric(cfg, findings, environ, out, stderr)
 	}
-	boot, err := place.OpenBootstrap(cfg, environ, place.Given{}, nil)
+	boot, err := place.OpenBootstrap(cfg, environ, place.Given{}, nil) // nil: no log
 	defer place.Depart()
 	if err != nil {
 		findings = append(findings, doctor.OfError(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))

@@ -142,7 +142,7 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1)
+	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1) // without an internal area, for one PE
 	out := summaryFacts{
 		Version: libshmem.Version, Specification: specification,
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
@@ -157,7 +157,7 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 		out.Libraries[name] = ownLibrary(name)
 	}
 	for _, n := range jobSizes {
-		out.Heap.Internal[n] = area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal
+		out.Heap.Internal[n] = area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal // 0: no statics
 	}
 	name, reports, _, err := surveyRingMemory(want)
 	out.Rings.GPU = name

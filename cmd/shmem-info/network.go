@@ -90,7 +90,7 @@ func openChosen(want fabric.Config) (fabric.Provider, error) {
 // jobConfig returns the configuration with which a job opens its provider, so that this command
 // finds what a job would find.
 func jobConfig(cfg *config.Config, hints ofi.Hints) fabric.Config {
-	want := proxy.ProviderConfig(2)
+	want := proxy.ProviderConfig(2) // of two PEs, the smallest job with a network
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
 	return want

@@ -93,14 +93,14 @@ func ownLibrary(name string) string {
 // that a job uses.
 func printOverhead(w io.Writer, cfg *config.Config) error {
 	var b strings.Builder
-	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1)
+	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1) // without an internal area, for one PE
 	fmt.Fprintf(&b, "\nsymmetric heap of each PE: SHMEM_SYMMETRIC_SIZE=%s, alignments up to %s\n",
 		config.FormatSize(cfg.SymmetricSize), config.FormatSize(plan.Align))
 	fmt.Fprintf(&b, "overhead of each PE: the internal area, %d bytes for each allocated block and at most %d to round it up\n",
 		heap.BlockCost, heap.Granule-1)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PEs of the job\tinternal area, KiB\t")
-	for _, n := range jobSizes {
+	for _, n := range jobSizes { // without statics (0)
 		fmt.Fprintf(t, "%d\t%d\t\n", n, area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal>>10)
 	}
 	if err := t.Flush(); err != nil {

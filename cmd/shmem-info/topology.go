@@ -72,7 +72,7 @@ func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 func nicsOfFile(m *topo.Machine, s *place.Settings) []ofi.NIC {
 	var nics []ofi.NIC
 	for _, n := range m.Candidates() {
-		d := m.Find(n.PCI, "")
+		d := m.Find(n.PCI, "") // by its address alone; a candidate is among the devices
 		if s.Allows(n.Name) {
 			nics = append(nics, ofi.NIC{Name: n.Name, PCI: n.PCI, IP: d.Kind == topo.Ethernet})
 		}

@@ -66,7 +66,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "-h", "--help", "help":
 		whole := describe()
-		whole.Help(stdout, nil)
+		whole.Help(stdout, nil) // nil: no options of its own
 		return statusOK
 	case manual.Ask:
 		whole := describe()

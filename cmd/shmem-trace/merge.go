@@ -34,7 +34,7 @@ func setMerge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) 
 	name := fs.StringP("output", "o", "all.json", "the `file` to write")
 	manual.Files(fs, "output")
 	return func(files []string, stdout, stderr io.Writer) int {
-		t, err := tracefile.Scan(files, nil)
+		t, err := tracefile.Scan(files, nil) // nil: only the facts about the files, no visit of the events
 		if err != nil {
 			return fail(stderr, statusError, err)
 		}
@@ -209,7 +209,7 @@ type headArgs struct {
 
 type clockOffset struct {
 	At     json.Number `json:"at"`
-	Offset int         `json:"offset"`
+	Offset int         `json:"offset"` // 0: the times of the file are on the clock of PE 0
 	Error  json.Number `json:"error"`
 }
 

@@ -204,7 +204,7 @@ func (r *Reader) readMembers(first bool) error {
 		if err != nil {
 			return r.endOrError(err, false)
 		}
-		if _, err := checkJSON(value, false); err != nil {
+		if _, err := checkJSON(value, false); err != nil { // false: it may have other bytes than digits
 			return r.formatError("%w", err)
 		}
 	}
@@ -333,7 +333,7 @@ func (r *Reader) rawValue() ([]byte, error) {
 			case '\\':
 				if quoted {
 					if i+1 >= len(buf) {
-						break scan
+						break scan // the escaped byte was not read yet
 					}
 					i++
 				}
@@ -366,7 +366,7 @@ func (r *Reader) rawValue() ([]byte, error) {
 		if err := r.readMore(begin); err != nil {
 			return nil, err
 		}
-		begin = 0
+		begin = 0 // readMore has moved the value to the front of the buffer
 	}
 }
 

@@ -36,7 +36,7 @@ type Recording struct {
 // Load reads all files of a job. An incomplete trace is refused, because a PE would wait for calls
 // that are missing.
 func Load(files []string) (*Recording, error) {
-	trace, err := tracefile.Scan(files, nil)
+	trace, err := tracefile.Scan(files, nil) // nil: only the facts about the files, no visit of the events
 	if err != nil {
 		return nil, err
 	}
