@@ -15,7 +15,7 @@ static void open_ep(void)
     make_ep(&a);
 }
 
-/* Options by their numbers, which are later than the headers. */
+/* Prints the values of n options, by their numbers, because the headers may be older. */
 static void options(const int *names, int n)
 {
     open_ep();
@@ -31,12 +31,12 @@ static void options(const int *names, int n)
 
 static void largest(void)
 {
-    options((const int[]){12, 14}, 2);
+    options((const int[]){12, 14}, 2); /* FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE */
 }
 
 static void inject_option(void)
 {
-    options((const int[]){18}, 1);
+    options((const int[]){18}, 1); /* FI_OPT_INJECT_RMA_SIZE */
 }
 
 static void inject_size(void)
@@ -46,6 +46,8 @@ static void inject_size(void)
     say("");
 }
 
+/* With a request for an inject size of n bytes: the size that is granted, whether that has made the
+ * transmit queue shorter, and the result of such a write. */
 static void widely(size_t n)
 {
     struct fi_info *h = hints();

@@ -6,7 +6,7 @@
 
 #include "side.h"
 
-/* A completion of data, as b sees it. */
+/* Writes with data from a to b, and stores the completion of the data that b reads. */
 static void told(struct fi_cq_data_entry *e, fi_addr_t *from)
 {
     struct fi_cq_data_entry ignored;
@@ -49,7 +49,7 @@ static void data_length(void)
     say_number((long)tell(&from).len);
 }
 
-/* Of 8 bytes. */
+/* The data that arrive, of those of 8 bytes (write_to). */
 static void data_wide(void)
 {
     fi_addr_t from = 99;

@@ -6,6 +6,8 @@
 
 #include "side.h"
 
+/* Sends n bytes with the descriptor desc. "bare" is a post without one, which efa-direct takes for
+ * up to 32 bytes, its inline size. It injects as many. */
 static void send_some(size_t n, void *desc)
 {
     both();
@@ -61,9 +63,11 @@ static void write_injected(void)
 static void send_long(void)
 {
     both();
+    /* One byte more than efa-direct has in a message. */
     say(named(fi_send(a.ep, a.memory, 8929, a.desc, a.other, &contexts[0])));
 }
 
+/* A write of `count` pieces of len bytes, all with the descriptor desc. */
 static void vector(size_t count, size_t len, void *desc)
 {
     struct iovec iov[2] = {{a.memory, len}, {a.memory + 64, len}};
@@ -341,7 +345,7 @@ static void fence_not_asked(void)
 static void inject_cxi(void)
 {
     both();
-    say(named(fi_inject(a.ep, a.memory, 193, a.other)));
+    say(named(fi_inject(a.ep, a.memory, 193, a.other))); /* cxi injects up to 192 bytes */
 }
 
 static const struct what posts[] = {

@@ -12,6 +12,8 @@ struct attributes {
     uint64_t later[8];
 };
 
+/* Registers 8 KiB, from `offset` on, of a memory file in place of a dma-buf at b. The address that
+ * the region claims is `misplace` bytes after the beginning of the file's mapping, b.memory. */
 static int dma_buf(uint64_t misplace, uint64_t offset, struct fid_mr **mr)
 {
     struct {
@@ -149,7 +151,7 @@ static void two_keys(void)
 static void key(void)
 {
     both();
-    say(b.key == 77 ? "as asked" : "the device's");
+    say(b.key == 77 ? "as asked" : "the device's"); /* enable (side.h) asks for 77 */
 }
 
 static void register_nothing(void)
@@ -171,7 +173,8 @@ static void key_impossible(void)
     posted_with(UINT64_C(1) << 40);
 }
 
-/* Of cxi's 92 places. */
+/* Keys of cxi: bit 63 is set in all that the provider makes, bit 62 if the region is cached, and
+ * bit 61 if the rest is a place of a table of 92. */
 static void key_beyond(void)
 {
     posted_with(UINT64_C(5) << 61 | 92);

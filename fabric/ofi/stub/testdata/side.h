@@ -25,10 +25,14 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-#define DMABUF (1ULL << 40)
+#define DMABUF (1ULL << 40) /* FI_MR_DMABUF, which older headers lack */
+/* The registration modes that hints() accepts. */
 #define MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
+/* Bytes of the memory of an end. Operations use the first half of an end's own memory, and write_to
+ * writes to the second half of the other's. */
 enum { SIZE = 1 << 20, HALF = SIZE / 2 };
 
+/* One endpoint, with all that it needs. */
 struct side {
     struct fid_fabric *fabric;
     struct fid_domain *domain;
@@ -38,11 +42,11 @@ struct side {
     struct fid_ep *ep;
     struct fid_mr *mr;
     void *desc;
-    uint64_t key, base;
-    char name[64];
-    size_t len;
-    fi_addr_t other;
-    char *memory;
+    uint64_t key, base; /* by which the other end names `memory`: its key, and its address or 0 */
+    char name[64];      /* the endpoint's address, for the other end's vector */
+    size_t len;         /* of name */
+    fi_addr_t other;    /* the other end in av */
+    char *memory;       /* SIZE bytes, registered as mr */
 };
 
 static struct side a, b;
@@ -61,6 +65,7 @@ struct what {
     void (*run)(void);
 };
 
+/* Prints the result of an action, and ends the program with status 0. */
 static void say(const char *text)
 {
     printf("%s\n", text);
@@ -114,6 +119,7 @@ static const char *named(long ret)
     return other;
 }
 
+/* Ends the program with status 1 if a call that is no part of a rule has failed; what names it. */
 static void must(long ret, const char *what)
 {
     if (ret == 0)
@@ -135,6 +141,7 @@ static struct fi_info *hints(void)
     return h;
 }
 
+/* Stores in info the offers for hints h. Returns what fi_getinfo returns. */
 static int ask(struct fi_info *h)
 {
     return fi_getinfo(api, NULL, NULL, 0, h, &info);
@@ -195,6 +202,7 @@ static void open_side(struct side *s)
     enable(s);
 }
 
+/* Makes s know the address of the other end. */
 static void meet(struct side *s, struct side *other)
 {
     if (fi_av_insert(s->av, other->name, 1, &s->other, 0, NULL) != 1)
@@ -226,7 +234,8 @@ static void pause_us(long us)
     nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
 }
 
-/* The next entry of a queue: 1, or the negative error of an error entry; 0: none came. */
+/* Reads the next entry of the queue of s, and polls `other` (unless it is NULL) meanwhile, for at
+ * least ms milliseconds. Returns 1, or the negative error of an error entry; 0: none came. */
 static int next(struct side *s, struct side *other, struct fi_cq_data_entry *e,
                 struct fi_cq_err_entry *err, int ms)
 {
@@ -249,6 +258,8 @@ static int next(struct side *s, struct side *other, struct fi_cq_data_entry *e,
     return 0;
 }
 
+/* Posts a write of n bytes from the first half of the memory of s to the second half of that of
+ * `to`, by fi_writemsg with these flags. Data goes with it if they have FI_REMOTE_CQ_DATA. */
 static ssize_t write_to(struct side *s, struct side *to, size_t n, void *desc, uint64_t key,
                         uint64_t flags, void *context)
 {
