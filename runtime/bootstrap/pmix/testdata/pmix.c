@@ -154,9 +154,10 @@ int PMIx_Get_nb(const struct proc *proc, const char *key, void *info, size_t n, 
                 void *data)
 {
     (void)info, (void)n;
-    struct answer a = {.value = done, .data = data, .status = -46};
+    struct answer a = {.value = done, .data = data, .status = -46}; /* PMIX_ERR_NOT_FOUND */
     if (strcmp(key, "pmix.job.size") == 0) {
         a.status = 0;
+        /* 14: PMIX_UINT32 */
         a.given = (struct value){.type = 14, .data.number = (uint32_t)number("PLAY_SIZE", 1)};
     } else if ((int)proc->rank == number("PLAY_GONE", -1)) {
         return 0;
@@ -180,5 +181,5 @@ int PMIx_Register_event_handler(void *codes, size_t n, void *info, size_t n_info
 
 const char *PMIx_Error_string(int status)
 {
-    return status == -25 ? "UNREACHABLE" : "SOMETHING";
+    return status == -25 /* PMIX_ERR_UNREACH */ ? "UNREACHABLE" : "SOMETHING";
 }

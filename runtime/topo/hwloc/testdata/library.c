@@ -23,7 +23,7 @@ int hwloc_topology_init(void **topology)
 
 unsigned hwloc_get_api_version(void)
 {
-    return 0x20900;
+    return 0x20900; /* the interface of hwloc 2.9 */
 }
 
 int hwloc_topology_set_flags(void)
