@@ -99,8 +99,8 @@ func (c *Calls) maxPackedBytes() uint64 {
 func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uint64) {
 	k = *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
-	bytes = call.Count * uint64(call.Width&15) // the bytes of an element; the higher bits are flags
-	if call.Op >= queue.ReduceAnd {            // the bitwise operations come last: the kernels work on bytes
+	bytes = call.Count * uint64(call.Width&15)
+	if call.Op >= queue.ReduceAnd { // bitwise: the kernels work on bytes
 		k.Count, k.Width = bytes, 1
 	}
 	return k, bytes
@@ -123,7 +123,7 @@ func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 // in the order of the operations, from the sum on.
 func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
-	op := kernel(call.Op - queue.ReduceSum) // the kernels of an algorithm have the order of the operations
+	op := kernel(call.Op - queue.ReduceSum)
 	switch {
 	case call.TeamPEs == 1:
 		return c.copyForOnePE(&k, s, bytes)
@@ -131,7 +131,6 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 		return c.launch(kernelReduce, 1, block, s, &k)
 	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.maxPackedBytes():
 		words := (bytes + 7) / 8
-		// One thread for each word; bytes, more than the blocks needed, is no limit.
 		return c.launch(kernelPackedSum+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}
 	part := bytes / uint64(call.TeamPEs)
