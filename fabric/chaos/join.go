@@ -30,7 +30,6 @@ func (p *Provider) Remove(pe libshmem.PE) {
 	}
 }
 
-// Belated implements fabric.BelatedCounter: it returns what the inner provider has dropped because
-// it came too late, requests for connections and words of PEs of the job; 0 if inner does not
-// count.
+// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
+// the inner provider has dropped because they came too late.
 func (p *Provider) Belated() uint64 { return fabric.BelatedOf(p.inner) }

@@ -445,8 +445,8 @@ func (e *endpoint) Strangers() uint64 {
 	return n
 }
 
-// Belated implements fabric.BelatedCounter: it returns how many requests, replies and words of PEs
-// of the job came after another request had taken their place; 0 without this package's connections.
+// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
+// were dropped because they came too late, such as a request after a later one of the same PE.
 func (e *endpoint) Belated() uint64 {
 	if e.links == nil {
 		return 0

@@ -258,8 +258,8 @@ func (p *Provider) Strangers() (dropped uint64) {
 	return dropped
 }
 
-// Belated implements fabric.BelatedCounter: it returns how many requests for connections, and words
-// of PEs of the job, all NICs together have dropped because they came too late.
+// Belated implements fabric.BelatedCounter: it returns how many requests and words of PEs of the job
+// the NICs have dropped because they came too late.
 func (p *Provider) Belated() (dropped uint64) {
 	for _, n := range p.nics {
 		dropped += fabric.BelatedOf(n.Provider)

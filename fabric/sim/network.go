@@ -165,8 +165,8 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at returns the living endpoint at an address, or nil. After an endpoint has died, a later one may
-// have its port: at returns it if it is on the same NIC, because then its address is the same.
+// at returns the living endpoint at an address, or nil. An endpoint that is opened later may have the
+// port of one that has died; unless it is at the same NIC, its address is another.
 func (n *Network) at(a address) *endpoint {
 	if int(a.host) >= len(n.hosts) {
 		return nil

@@ -23,9 +23,10 @@ func (q *queue) lastSubmitted() *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(&q.last))
 }
 
-// Begin implements mesh.Source: it begins all submitted operations, in the order in which C has
-// submitted them, and returns their number. C links each operation to the one that was submitted
-// before it, so Begin reverses the list. The caller holds the engine's lock.
+// Begin begins, in the order of their submission, all operations that C has submitted, and returns
+// how many these are (mesh.Source). The mesh calls it after each poll. C links each operation to the
+// one that was submitted before it, so Begin reverses the list. The proxy is awake in Begin, so it
+// clears asleep, and C need not wake it.
 func (q *queue) Begin(m *mesh.Mesh) int {
 	if atomic.LoadUint32(&q.asleep) != 0 {
 		atomic.StoreUint32(&q.asleep, 0)
@@ -89,10 +90,10 @@ func (q *queue) transferOf(o *Operation) (t mesh.Transfer, err error) {
 	return t, nil
 }
 
-// Sleep implements mesh.Source: it announces that the proxy is about to sleep, and returns false if
-// an operation was submitted meanwhile, so that the proxy must not sleep. A thread that submits
-// stores the operation and then reads asleep; Sleep stores asleep and then reads the operation. So
-// one of the two sees what the other has stored.
+// Sleep notes that the proxy is about to sleep, so that C wakes it. It returns false if an operation
+// was submitted meanwhile: then the proxy stays awake (mesh.Source). A thread that submits stores
+// the operation and then reads asleep; Sleep stores asleep and then reads the operation. So one of
+// the two sees what the other has stored.
 func (q *queue) Sleep() bool {
 	atomic.StoreUint32(&q.asleep, 1)
 	if atomic.LoadPointer(q.lastSubmitted()) == nil {
@@ -102,15 +103,15 @@ func (q *queue) Sleep() bool {
 	return false
 }
 
-// Fail implements mesh.Source: it tells C that no operation ends any more, and keeps the reason for
-// Failure.
+// Fail notes that no operation ends any more, and sets the word `failed`, by which C stops waiting
+// for operations (mesh.Source).
 func (q *queue) Fail(err error) {
 	q.note(err)
 	atomic.StoreUint32(&q.failed, 1)
 }
 
-// Lost implements mesh.Source: it tells C that a rank is lost, although perhaps no operation has
-// failed, and keeps the reason for Failure.
+// Lost notes that a rank is lost, and sets the word `lost`, by which C reports that even if only
+// data of the rank is awaited and no operation fails (mesh.Source).
 func (q *queue) Lost(err error) {
 	q.note(err)
 	atomic.StoreUint32(&q.lost, 1)

@@ -54,7 +54,7 @@ static void count_call(void)
 #else
 #define CALL(team, set) set
 #endif
-#define ALL_PES 0, 0, npes /* the active set of all PEs: PE_start, logPE_stride, PE_size */
+#define ALL_PES 0, 0, npes /* the active set: PE_start, logPE_stride, PE_size */
 
 /* Defines the function `name`, which makes `times` calls with n elements each. */
 #define LOOP(name, call)                                                                           \
@@ -101,7 +101,6 @@ LOOP(fcollect, CALL(shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, source, n),
                     shmem_fcollect64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
 LOOP(alltoall, CALL(shmem_long_alltoall(SHMEM_TEAM_WORLD, dest, source, n),
                     shmem_alltoall64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
-/* The strides of both arrays are 1, so that the data are those of alltoall. */
 LOOP(alltoalls, CALL(shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, source, 1, 1, n),
                      shmem_alltoalls64(dest, source, 1, 1, n, ALL_PES, syncs[calls % SYNCS])))
 #if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 6
