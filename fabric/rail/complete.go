@@ -305,7 +305,7 @@ func (p *Provider) retryInjected(due ref) {
 	case err == nil:
 	case err == fabric.ErrAgain:
 		p.waiting = append(p.waiting, due)
-	case entry.tries >= maxTries:
+	case isCallerError(err) || entry.tries >= maxTries:
 		p.loseInjected(due.slot, err.Error())
 	default:
 		p.failPair(entry.nic, entry.rma.PE, entry.remote, err.Error())

@@ -60,6 +60,13 @@ func (p *Provider) inject(peer *peer, m injected) error {
 func (p *Provider) post(i int32) error {
 	entry := &p.injected[i]
 	n := p.nics[entry.nic]
+	var keys []uint64
+	if !entry.send {
+		// The peer may have registered another region in this row since the first try.
+		if keys = p.peers[entry.rma.PE].rows.get(entry.rma.Key); keys == nil {
+			return p.refuse("write to", fmt.Sprintf("PE %d", entry.rma.PE), shmerr.Causef(shmerr.ErrArgument, "the key's region is gone"))
+		}
+	}
 	t, ok := n.reserveToken(job{what: jobInjected, slot: i, pe: entry.rma.PE, remote: int32(entry.remote)})
 	if !ok {
 		return fabric.ErrAgain
@@ -73,7 +80,7 @@ func (p *Provider) post(i int32) error {
 		m := &p.moving
 		*m = entry.rma
 		m.PE, m.Desc, m.Token = p.addressIndex(entry.rma.PE, entry.remote), desc, t
-		m.Key = p.peers[entry.rma.PE].rows.get(entry.rma.Key)[entry.remote]
+		m.Key = keys[entry.remote]
 		err = n.Write(m)
 	}
 	if err != nil {

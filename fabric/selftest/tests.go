@@ -137,14 +137,17 @@ func waitObjects(e *endpoint) (string, error) {
 			if err := e.poll(); err != nil {
 				return "", err
 			}
-			if over() || !e.prov.Arm() {
-				continue
+			slept := !over() && e.prov.Arm()
+			if slept {
+				if _, err := e.prov.Wait(opTimeout); err != nil {
+					return "", err
+				}
 			}
-			if _, err := e.prov.Wait(opTimeout); err != nil {
-				return "", err
-			}
-			if time.Since(start) >= opTimeout {
+			switch late := time.Since(start) >= opTimeout; {
+			case late && slept:
 				return "", fmt.Errorf("a message arrived, but the sleep of %v did not end", opTimeout)
+			case late && !over():
+				return "", fmt.Errorf("no message arrived in %v, and the endpoint does not let this PE sleep", opTimeout)
 			}
 		}
 		if err := e.finish(t); err != nil {

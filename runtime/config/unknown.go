@@ -8,10 +8,8 @@ import (
 )
 
 // otherNames lists names with the library's prefix of which warnUnknown does not warn, although
-// they are no settings: libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries
-// set them.
+// they are no settings: launchers of other OpenSHMEM libraries set them.
 var otherNames = []string{
-	"SHMEM_PRELOAD",                  // capi/preload/settings.c
 	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
 }
 

@@ -89,3 +89,15 @@ func TestWordsOfDropped(t *testing.T) {
 		t.Errorf("%d words are belated and %d of strangers, want 1 and 1", a.m.Belated, a.m.Strangers)
 	}
 }
+
+// TestOldestMissing has the oldest request that a pair still remembers come: it is belated, once.
+func TestOldestMissing(t *testing.T) {
+	var m Machine
+	p := &pair{seen: 100, missed: 1 << 63}
+	for _, number := range []uint64{100 - 64, 100 - 64, 100 - 65, 100} {
+		m.countOld(p, number)
+	}
+	if m.Belated != 1 || m.Strangers != 3 {
+		t.Errorf("%d requests are belated and %d of strangers, want 1 and 3", m.Belated, m.Strangers)
+	}
+}

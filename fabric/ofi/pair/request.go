@@ -58,7 +58,7 @@ func (p *pair) see(number uint64) {
 // countOld counts a request that a PE of the job has made before its last one: as belated if it has
 // not come before, else as a stranger's copy.
 func (m *Machine) countOld(p *pair, number uint64) {
-	bit := uint64(1) << (p.seen - number) >> 1 // that of number p.seen is none
+	bit := uint64(1) << (p.seen - number - 1) // 0 for number p.seen, and for those that have no bit any more
 	if p.missed&bit == 0 {
 		m.Strangers++
 		return

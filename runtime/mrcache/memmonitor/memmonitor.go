@@ -77,6 +77,7 @@ func Open() (*Watch, error) {
 	}
 	w := &Watch{id: C.shmemi_watch_listen(), maps: m}
 	if w.id < 0 {
+		_ = m.Close() // it was only read
 		C.shmemi_watch_close()
 		return nil, unsupported("listen", unix.EMFILE)
 	}
