@@ -23,7 +23,8 @@
 #include "team.h"
 
 /* Begins a collective call on an active set. Returns the set's team: the world, or *set_team, which
- * it fills in. Returns NULL if a PE of the set is lost; then the call has failed. */
+ * it fills in; the caller then ends the call by shmemi_collective_end. Returns NULL if a PE of the
+ * set is lost; then the call has failed, and has ended. */
 static struct shmemi_team *begin(struct shmemi_team *set_team, int start, int log_stride, int size,
                                  long *psync, const char *call)
 {
@@ -90,9 +91,9 @@ static int speaker_rank(const struct shmemi_team *t, uint32_t node, int root)
     return node == 0 ? root : t->leaders[(shmemi_team_node(t, root) + node) % t->n_nodes];
 }
 
-/* Broadcasts in an active set that is not all PEs: in a tree of nodes whose width the model
- * chooses, and on each node from one member to the others. The children of node i are the nodes i *
- * width + 1 and following. */
+/* Broadcasts in an active set that is not all PEs: in a tree of nodes whose width the cost model
+ * (model.h) chooses, and on each node from one member to the others. Nodes are numbered from the
+ * root's on, round robin. The children of node i are the `width` nodes from i * width + 1 on. */
 static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
                       const char *call)
 {
@@ -118,7 +119,7 @@ static void broadcast(struct shmemi_team *t, void *dest, const void *source, siz
 }
 
 /* Implements shmem_broadcast32 and 64: a broadcast to the PEs of an active set; the root's dest is
- * not written. */
+ * not written (false: to_root of shmemi_coll_broadcast). */
 void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
                                 int log_stride, int size, long *psync, const char *call)
 {
@@ -178,8 +179,8 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so mine is not valid */
     shmemi_check_symmetric("dest", mine, nbytes, call);
-    shmemi_coll_check_overlap(mine, nbytes, source, nbytes, false, call);
-    all_to_all(t, mine, source, nbytes, 0, call);
+    shmemi_coll_check_overlap(mine, nbytes, source, nbytes, /* may_be_same */ false, call);
+    all_to_all(t, mine, source, nbytes, /* step */ 0, call);
 }
 
 /* Implements shmem_collect32 and shmem_collect64: each PE of the active set contributes a block of
@@ -207,7 +208,7 @@ static void send_blocks(struct shmemi_team *t, void *dest, const void *source, s
     size_t all = shmemi_bytes(nbytes, (size_t)t->n), source_bytes = step == 0 ? nbytes : all;
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, source_bytes, call);
-    shmemi_coll_check_overlap(dest, all, source, source_bytes, false, call);
+    shmemi_coll_check_overlap(dest, all, source, source_bytes, /* may_be_same */ false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
@@ -224,7 +225,7 @@ void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, in
     if (t == &shmemi_world)
         shmemi_coll_fcollect(t, dest, source, nbytes, call);
     else
-        send_blocks(t, dest, source, nbytes, 0, call);
+        send_blocks(t, dest, source, nbytes, /* step */ 0, call);
     shmemi_collective_end();
 }
 
@@ -245,7 +246,8 @@ void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, in
 }
 
 /* Performs alltoalls in a set that is not the world: writes its strided elements to every member,
- * and then sends the member a message, which a fence keeps from overtaking the elements. */
+ * and then sends the member a message, which a fence keeps from overtaking the elements. dst and
+ * sst are the strides of dest and source, in elements of `width` bytes. */
 static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                       ptrdiff_t sst, size_t nelems, size_t width, const char *call)
 {
@@ -256,9 +258,10 @@ static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptr
     for (int i = 0; i < t->n; i++) {
         int rank = (t->me + i) % t->n;
         const char *from = (const char *)source + nelems * (size_t)rank * (size_t)sst * width;
-        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, width, t->pes[rank], call);
+        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, /* bsize */ 1, nelems, width,
+                    t->pes[rank], call);
         if (i == 0)
-            continue;
+            continue; /* this PE itself, which needs no message */
         shmemi_fence(SHMEM_CTX_DEFAULT, call);
         shmemi_activeset_message(t, rank, SHMEMI_DATA, call);
     }

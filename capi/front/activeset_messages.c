@@ -37,8 +37,8 @@ static const struct entry *find_set(int start, int log_stride, int size)
     return e;
 }
 
-/* Makes the entry of an active set, with a team of its PEs that has no slot. Ends the program if
- * there is no memory. */
+/* Makes the entry of an active set, with a team of its PEs that has no slot, which is symmetric
+ * memory that the library gives to other teams. Ends the program if there is no memory. */
 static struct entry *make_set(int start, int log_stride, int size, const char *call)
 {
     struct entry *e = calloc(1, sizeof *e);
@@ -96,7 +96,8 @@ static uint64_t word_now(const long *word, const char *call)
 /*
  * Under SHMEM_CHECKS=full, ends the job unless the words of pSync have values that they can have
  * when a call begins. Other PEs of the set may have sent messages already, but no more than one
- * each, and none to words that no phase uses.
+ * each, and none to words that no phase uses. A word from SHMEMI_ROUND on may have any positive
+ * value: a number (shmemi_activeset_send_number).
  */
 static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
 {
@@ -125,6 +126,7 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *set_team, int star
     int n = (int)shmemi_state.n_pes;
     if (n == 0)
         shmemi_refuse_uninitialised(call);
+    /* PE numbers are of 31 bits, so with a stride of 2^31 no second PE exists. */
     if (start < 0 || log_stride < 0 || log_stride > 30 || size < 1 ||
         start + ((int64_t)size - 1) * ((int64_t)1 << log_stride) >= n)
         shmemi_abort(call, "name PEs that exist",
@@ -152,7 +154,8 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *set_team, int star
 void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
-        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, 0, t->pes[rank], call);
+        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, /* compare */ 0,
+                     t->pes[rank], call);
 }
 
 /* A put of up to this many bytes copies its source when it is posted, so that no quiet has to wait
@@ -161,15 +164,16 @@ void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const c
 #define COPIED_BYTES ((size_t)2048)
 
 /* Waits until puts of n bytes to other members no longer read their source. Smaller ones were
- * copied when they were posted, and within a node there is nothing to wait for. */
+ * copied when they were posted. Within a node, and without a GPU, the CPU has copied all of them
+ * before the put returned. */
 void shmemi_activeset_release(size_t n, const char *call)
 {
     if (n > COPIED_BYTES && (shmemi_state.networked || shmemi_state.gpu))
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
 }
 
-/* Writes n bytes to another member and then adds one to a word of its pSync. Small sources are
- * copied before this returns. */
+/* Writes n bytes to another member and then adds one to a word of its pSync. Up to COPIED_BYTES are
+ * copied before this returns; the put of more is nonblocking. */
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call)
 {
@@ -229,8 +233,8 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
                                   const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
-        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, t->psync + word, value + 1, 0, t->pes[rank],
-                     call);
+        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, t->psync + word, value + 1, /* compare */ 0,
+                     t->pes[rank], call);
 }
 
 /* Waits for the number that another member has sent in a word of pSync, and sets the word to 0
@@ -240,8 +244,8 @@ uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const 
     await(t->psync + word, 1, call);
     if (!shmemi_collective_unbroken())
         return 0;
-    return shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, t->psync + word, 0, 0,
-                        shmemi_state.my_pe, call) -
+    return shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, t->psync + word, /* operand */ 0,
+                        /* compare */ 0, shmemi_state.my_pe, call) -
            1;
 }
 

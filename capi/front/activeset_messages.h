@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The words of pSync. */
+/* The words of pSync. Each counts messages, but for those of shmemi_activeset_send_number. */
 enum {
     SHMEMI_ARRIVED,     /* at the first PE of each node: how many PEs of the node have arrived */
     SHMEMI_RELEASED,    /* at the other PEs: they may leave the sync */

@@ -4,7 +4,9 @@
  * Few elements go through pWrk: the first member of each node combines those of its node, these
  * leaders combine in pairs, and each writes the result to the members of its node. On one node all
  * members combine in pairs. More elements need other memory, and a set has none: they go in dest,
- * by columns (column_dest.c) or, with one PE on each node, by blocks; otherwise flat.
+ * by columns (column_dest.c: the k-th members of all nodes reduce the k-th share of the elements)
+ * or, with one PE on each node, by blocks; otherwise each PE reduces a share, for which it reads
+ * the sources of all members (shmemi_coll_reduce_shares).
  */
 #include "activeset_reduce.h"
 
@@ -22,8 +24,8 @@
 /* ROOM: how many elements pWrk has at least, of any type. WIDEST: the bytes of the largest element.
  */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
-/* reduce_in_pairs returns while puts from its local array acc may be under way. So each of them has
- * to be small enough that it is copied when it is posted (COPIED_BYTES in activeset_messages.c). */
+/* reduce_few returns while puts from its local array acc may be under way. So each of them has to
+ * be small enough that it is copied when it is posted (COPIED_BYTES in activeset_messages.c). */
 _Static_assert(ROOM *WIDEST <= 2048, "what is sent from acc needs no release");
 
 /* The members that combine in pairs: all, or the first one of each node. */
@@ -32,7 +34,8 @@ struct group {
     const int32_t *ranks; /* NULL: all */
 };
 
-/* Returns the members of a set that combine in pairs. */
+/* Returns the members of a set that combine in pairs: the first one of each node where the set
+ * reduces node by node (shmemi_set_by_nodes), else all. */
 static struct group group_of(const struct shmemi_team *t)
 {
     if (shmemi_set_by_nodes(t))
@@ -40,15 +43,16 @@ static struct group group_of(const struct shmemi_team *t)
     return (struct group){(uint32_t)t->n, (uint32_t)t->me, NULL};
 }
 
-/* Returns the rank of the i-th of them. */
+/* Returns the rank of the i-th member of a group. */
 static int rank_of(const struct group *g, uint32_t i)
 {
     return g->ranks != NULL ? g->ranks[i] : (int)i;
 }
 
-/* Returns how many slots of pWrk they need: one for each step and, if they are not a power of two,
- * one for the elements of a PE that takes no part in the steps, and one for the result that is sent
- * to that PE. */
+/* Returns how many slots of pWrk a group needs, at least 1, because pWrk is divided by the result.
+ * A slot is a part of pWrk for the elements of one message: there is one for each step and, if the
+ * members are not a power of two, one for the elements of a PE that takes no part in the steps, and
+ * one for the result that is sent to that PE. */
 static uint32_t slots_of(const struct group *g)
 {
     uint32_t slots = shmemi_steps_in_pairs(g->n) + (shmemi_in_pairs(g->n) ? 0 : 2);
@@ -150,8 +154,8 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_activeset_release(bytes, call);
 }
 
-/* Reduces as many elements as can be divided among the PEs that share the work in dest, and returns
- * how many. A set that cannot reduce in dest reduces all of them in shares. */
+/* Reduces in dest as many elements as divide evenly among the PEs that share the work, the first
+ * ones, and returns how many. A set that cannot reduce in dest reduces all of them in shares. */
 static size_t reduce_in_dest(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
 {
@@ -183,7 +187,7 @@ void shmemi_activeset_reduce_members(struct shmemi_team *t, void *dest, const vo
     size_t size = reducer->size, n = nelems * size, few = ROOM / slots_of(&g);
     shmemi_check_symmetric("dest", dest, n, call);
     shmemi_check_symmetric("source", source, n, call);
-    shmemi_coll_check_overlap(dest, n, source, n, true, call);
+    shmemi_coll_check_overlap(dest, n, source, n, /* may_be_same */ true, call);
     if (nelems == 0)
         return;
     if (nelems <= few) {

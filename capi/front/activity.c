@@ -69,8 +69,8 @@ void shmemi_activity_open(void)
     publish_stage(SHMEMI_STAGE_RUNNING);
 }
 
-/* Publishes that this PE has passed the barrier of finalize, and waits for the other PEs to leave.
- */
+/* Publishes that this PE has passed the barrier of finalize. The caller then waits for the other
+ * PEs to leave. */
 void shmemi_activity_leave(void)
 {
     publish_stage(SHMEMI_STAGE_LEAVING);
@@ -85,7 +85,7 @@ void shmemi_activity_finalized(void)
 /* ------------------------------------------------------------------- writing */
 
 /* Lists the PEs for which a wait waits: the one that the caller has named, or those that its
- * function `late` finds. */
+ * function `late` finds. Sets *all to their number, and returns how many of them are in pes. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all)
 {
     *all = 0;
@@ -98,7 +98,8 @@ int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE]
     return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
-/* Returns the entry of the control page in which a wait is published. */
+/* Returns the entry of the control page in which a wait is published. w->entry is 1 + its index; 0:
+ * the wait is in none. */
 static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 {
     return &mine()->waits[w->entry - 1];
@@ -149,7 +150,8 @@ static void ask_late_pes(const int32_t *late, int n, uint64_t now)
 }
 
 /* Renews the text about a long wait, with what it waits for and what the late PEs are doing: in
- * this PE's control page for the PEs of the node, and in its status page for other programs. */
+ * this PE's control page for the PEs of the node, and in its status page for other programs.
+ * w->shown is 1 + the index of the wait's entry in the status page; 0: it is not shown there. */
 static void renew_wait_text(const struct shmemi_waiter *w, uint64_t now)
 {
     char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
@@ -198,8 +200,8 @@ void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
     renew_wait_text(w, now);
 }
 
-/* Frees the entry of a wait that is over, and records the wait as the PE's last long one, which
- * reports name if the PE is in no wait. */
+/* Frees the entry of a wait that is over and has one, and records the wait as the PE's last long
+ * one, which reports name if the PE is in no wait. */
 void shmemi_activity_withdraw(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();

@@ -15,8 +15,8 @@
  * status. */
 void shmemi_activity_open(void);
 
-/* Publishes that this PE has passed the barrier of shmem_finalize, and waits in the core for the
- * other PEs to leave. */
+/* Publishes that this PE has passed the barrier of shmem_finalize. The caller then waits, in the
+ * core, for the other PEs to leave. */
 void shmemi_activity_leave(void);
 
 /* Publishes a wait that has become long in this PE's control page, and from time to time looks up

@@ -51,6 +51,7 @@ void shmemi_refuse_outside(const void *addr, size_t n, const char *call)
             shmemi_abort(call, "check the number of elements",
                          "%zu bytes at %p%s run past the program's globals and statics", n, addr,
                          name_text(name, addr));
+    /* statics_why has two strings, one behind the other: the cause and the remedy. */
     if (s->n_statics == 0 && shmemi_program_contains(addr))
         shmemi_abort(call, s->statics_why + strlen(s->statics_why) + 1,
                      "%p%s is in a global or static of the program, and those are not symmetric: "

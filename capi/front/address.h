@@ -21,7 +21,8 @@ SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
            shmemi_outside_offset(addr, n) != SHMEMI_NO_OFFSET;
 }
 
-/* Returns the offset of a valid symmetric address from the user heap. */
+/* Returns the offset of a symmetric address from the user heap; SHMEMI_NO_OFFSET if the address is
+ * not symmetric, which callers have ruled out before. */
 SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
 {
     return SHMEMI_LIKELY(shmemi_in_heap(addr, 0))
@@ -31,7 +32,8 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
 
 /* Returns the address at which this process can load and store the memory of PE pe at a valid
  * symmetric address; NULL if PE pe is on another node, or the address is on a heap in the memory of
- * a GPU. */
+ * a GPU. Memory at a negative offset is main memory also where the heap is not: so its base is
+ * peer_base, which is NULL only for PEs of other nodes. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
     int64_t offset = shmemi_offset(addr);

@@ -197,7 +197,8 @@ static bool has_written(const struct agreement *a)
     return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
 }
 
-/* For the hang report: names the member and the step that it has yet to take. */
+/* For the hang report: names the member and the step that it has yet to take, which is the last
+ * field of the awaited word. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct agreement *a = subject;
@@ -208,7 +209,7 @@ static void describe(const void *subject, char *text, size_t size)
 /* Waits until member rank has written the word of a coordinator and a step, or is lost.
  * may_have_left: the member may have committed the result earlier, and left the call without a word
  * to this PE, so its record is read every CHECK_NS. Returns true if the member has written the
- * word, or has left. */
+ * word, or has left (a->left), and false if it is lost. */
 static bool await(struct agreement *a, int rank, int coordinator, enum step step,
                   bool may_have_left)
 {
@@ -262,7 +263,7 @@ static bool follow_coordinator(struct agreement *a, int coordinator, struct shme
     if (a->left)
         return true;
     send_word(a, coordinator, coordinator, ACCEPTED);
-    if (!await(a, coordinator, coordinator, COMMITTED, false))
+    if (!await(a, coordinator, coordinator, COMMITTED, /* may_have_left */ false))
         return false;
     record_accepted(a, result, coordinator, true);
     return true;
@@ -318,7 +319,7 @@ static void coordinate(struct agreement *a, struct shmemi_common *result, char *
             send_word(a, (me + i) % n, me, PROPOSED);
     for (int rank = 0; rank < n; rank++)
         if (present[rank] && rank != me)
-            await(a, rank, me, ACCEPTED, false);
+            await(a, rank, me, ACCEPTED, /* may_have_left */ false);
     record_accepted(a, result, me, true);
     for (int i = 1; i < n; i++)
         if (present[(me + i) % n] && !is_lost(a, (me + i) % n))
@@ -360,6 +361,8 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
     /* Two for coordinate, two for shmemi_team_survivors, and a byte for each member (present). */
     t->agreeing = malloc(4 * shmemi_common_size(t) + (size_t)t->n);
     t->agreed = 0;
+    /* An offset from the user heap, and negative: the areas of the slots begin teams_offset bytes
+     * below the user heap, and the last agree_size bytes of each are for agreements. */
     t->agreements = (int64_t)(s->team_size * (slot + 1) - s->agree_size) - (int64_t)s->teams_offset;
     memset(s->peer_base[s->my_pe] + t->agreements, 0, s->agree_size);
     return t->agreeing == NULL ? -1 : 0;
@@ -378,7 +381,8 @@ void shmemi_team_settle(struct shmemi_team *t, const char *call)
     const uint64_t word = (t->agreed + 1) << 32;
     shmemi_mute(true);
     /* A quiet does not wait for the library's messages alone. This put counts as an operation of
-     * the program, so the next quiet waits for it and for them. */
+     * the program, so the next quiet waits for it and for them. One put, to any PE of another node,
+     * is enough. */
     for (int rank = 0; rank < t->n; rank++) {
         int pe = t->pes[rank];
         if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))

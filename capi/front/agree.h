@@ -8,7 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How many teams a PE may have at a time; a team occupies the same slot on each member. */
+/* How many teams a PE may have at a time. A team occupies one slot, an area of symmetric memory,
+ * with the same number on each member. */
 enum { SHMEMI_TEAM_SLOTS = 1 << SHMEMI_TEAM_BITS };
 
 /* A member's contribution, or the result: flags that every member has set, team slots that every

@@ -10,7 +10,9 @@
  * In step i a node sends on, over a distance of 2^i, all blocks whose number has bit i: its own and
  * those that it has received in earlier steps. It receives as many, of the same numbers.
  *
- * Each step has memory of its own in both halves of a round. No call returns before all nodes have
+ * Calls use the team's memory for rounds, which serves several calls in turn (rounds.h). Of the
+ * memory of one round a PE sends from the first half, and receives into the second. Each step has
+ * memory of its own in both halves. No call returns before all nodes have
  * begun it, because each has a block for each. So a node that begins the next round but one knows
  * that all have left this one, and may write to its memory.
  */
@@ -24,7 +26,8 @@
 #include "rounds.h"
 
 /* Reports whether all nodes have equally many members with consecutive ranks, a round's memory
- * holds what the steps send together, and the model finds them faster. */
+ * holds what the steps send together, and the model (model.h) finds them faster than a message to
+ * each node. With two nodes there is only one other node, so steps save nothing. */
 bool shmemi_alltoall_has_steps(const struct shmemi_team *t, size_t nbytes)
 {
     size_t blocks = 0;
@@ -45,7 +48,8 @@ struct steps {
     size_t begin[33];      /* where step i has its blocks there, in blocks, and where it ends */
 };
 
-/* Returns the node at a distance from this one, or before it. */
+/* Returns the node to which this one sends over a distance or, if before is true, the one from
+ * which it receives over that distance. */
 static uint32_t node_at(const struct shmemi_team *t, uint32_t distance, bool before)
 {
     if (shmemi_in_pairs(t->n_nodes))
@@ -81,7 +85,8 @@ static void step(const struct steps *s, uint32_t i, const char *call)
         shmemi_move_nbi(s->sent + offset_in(s, number, i), block_now(s, number, bit - 1), s->block,
                         call);
     if (shmemi_state.gpu)
-        shmemi_settle(call);
+        shmemi_settle(call); /* the driver may still be copying blocks to s->sent */
+    /* No list of lent memory: s->sent is the library's, and stays unchanged until it is read. */
     shmemi_message_at(t, shmemi_team_at(t, node_at(t, bit, false), t->near_rank),
                       s->received + at - shmemi_state.peer_base[shmemi_state.my_pe], s->sent + at,
                       n, NULL, call);
