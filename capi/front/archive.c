@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The releases that this library serves: minor number, family (which divides memory alike), and
+ * size of the state. */
 static const struct shmemi_archive_release releases[] = {
     {3, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
     {4, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
@@ -77,7 +79,8 @@ int shmemi_archive_check(int major, int minor, int patch, char *error, size_t si
 
 /* The PEs agree by a minimum how the kernels of each PE reach all PEs. A PE whose kernels load and
  * store all heaps contributes DIRECT, and one whose kernels do not BY_CHANNEL. A PE that cannot
- * serve kernels contributes its own number in the upper 32 bits, and in the lower ones a reason. */
+ * serve kernels contributes its own number in the upper 32 bits, and in the lower ones a reason:
+ * less than BY_CHANNEL, so that it wins, and that of the lowest PE if several cannot. */
 #define DIRECT INT64_MAX
 #define BY_CHANNEL (INT64_MAX - 1)
 enum { NO_GPU = 0x7fffffff, NO_STATE = 0x7ffffffe, NO_CHANNEL = 0x7ffffffd };
@@ -94,6 +97,7 @@ static int64_t find_unreached(uint64_t *direct, char *error, size_t size)
     if (shmemi_units_make_image(error, size) != 0)
         return me | NO_STATE;
     const struct shmemi_device_image *image = shmemi_units_image();
+    /* The code computes offsets from addresses that the program has passed to kernels. */
     if (image->job.heap != s->heap_base ||
         s->core->gpu_move(direct, image->job.heaps, s->n_pes * sizeof *direct) != SHMEMI_DONE) {
         snprintf(error, size, "kernels have other addresses of the heap than the program");
@@ -186,7 +190,8 @@ static void allocate(const char *call)
     }
     shmemi_archive_memory.by_channel = reach == BY_CHANNEL;
     shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes, (uint32_t)teams);
-    shmemi_archive_memory.block = shmemi_align(4096, shmemi_archive_memory.places.size, call);
+    shmemi_archive_memory.block =
+        shmemi_align(/* alignment */ 4096, shmemi_archive_memory.places.size, call);
     if (shmemi_archive_memory.block == NULL) {
         shmemi_archive_memory.status = SHMEMI_ARCHIVE_REFUSED;
         snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
@@ -207,7 +212,9 @@ static void allocate(const char *call)
     shmemi_archive_memory.status = SHMEMI_ARCHIVE_READY;
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
     shmemi_team_ids_each(shmemi_archive_show, call);
-    agree(0, &teams, call); /* no kernel of another PE may write before this PE has cleared */
+    /* A sync, whose result is not used: no kernel of another PE may write before this PE has
+     * cleared its memory. */
+    agree(0, &teams, call);
 }
 
 /* ------------------------------------------------------------------- programs */
@@ -238,7 +245,7 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
     shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address(),
                         shmemi_archive_memory.by_channel ? &shmemi_archive_memory.channel : NULL);
     if (shmemi_archive_memory.by_channel && !shmemi_archive_memory.serves)
-        shmemi_state.core->kernel_channel(NULL);
+        shmemi_state.core->kernel_channel(NULL); /* NULL: kernels may use it from now on */
     if (shmemi_archive_put(at, &state, r->state) != 0) {
         snprintf(error, size, "%s", shmemi_state.core->error());
         return -1;
@@ -266,7 +273,7 @@ static int copy_transport(uint64_t at, char *error, size_t size)
 }
 
 /* Finds the variables of a program, and copies the state to them. Returns 0, or -1 with the reason
- * in error. The caller has the mutex. */
+ * in error. The caller has the mutex, and the memory is ready. */
 static int attach(struct program *p, char *error, size_t size)
 {
     const struct shmemi_archive_release *r = release_of(p->info.minor);
@@ -299,7 +306,7 @@ static void discard(struct program **at)
 }
 
 /* If another program of the list has the same variable as p, adds its count to that of p, and
- * removes it from the list. */
+ * removes it from the list. There is at most one, because this is called for each new variable. */
 static void merge_same_variable(struct program *p)
 {
     for (struct program **at = &programs; *at != NULL; at = &(*at)->next) {

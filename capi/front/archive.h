@@ -1,7 +1,8 @@
 /*
  * archive.h: serves device code of NVIDIA's device archive. Programs that were built with the
  * archive bring that code and a variable for its state; this library fills the variable in, and
- * what it points to. PEs that loads and stores do not reach are reached by NVSHMEM's proxy channel.
+ * what it points to. PEs that loads and stores do not reach are reached by NVSHMEM's proxy channel,
+ * a ring of requests that a thread of this process carries out.
  */
 #ifndef SHMEMI_ARCHIVE_H
 #define SHMEMI_ARCHIVE_H

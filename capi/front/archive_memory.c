@@ -37,7 +37,8 @@ uint64_t shmemi_archive_address(void)
 
 /* ---------------------------------------------------------------------- teams */
 
-/* Returns how many of the job's team slots new teams may occupy. */
+/* Returns how many of the job's `slots` team slots new teams may occupy: once kernels of the
+ * archive are served, no more than they have memory for. */
 uint32_t shmemi_archive_slots(uint32_t slots)
 {
     const uint32_t teams = shmemi_archive_memory.places.n_teams;
@@ -45,7 +46,8 @@ uint32_t shmemi_archive_slots(uint32_t slots)
 }
 
 /* Clears what kernels have left in the memory of a team's slot, and sets its two counters to 1, as
- * they are before the first collective. Each family of releases of NVSHMEM has such memory. */
+ * they are before the first collective. Each family of releases of NVSHMEM has such memory. Does
+ * nothing for a slot beyond those for which there is memory. */
 void shmemi_archive_renew(int slot, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
@@ -72,7 +74,8 @@ static void store_addresses(int handle, const uint64_t *addresses, const char *c
             shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Makes a team known to kernels of the archive, under its handle. */
+/* Makes a team known to kernels of the archive, under its handle. Does nothing for a handle beyond
+ * those for which there is memory. The addresses of a team are stored last, when it is complete. */
 void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;

@@ -35,8 +35,8 @@ uint64_t shmemi_archive_address(void);
 /* Copies n bytes to that memory, or to a variable of the program. Returns what gpu_move returns. */
 int shmemi_archive_put(uint64_t at, const void *from, size_t n);
 
-/* Returns how many of the job's team slots new teams may occupy: fewer, once kernels of the archive
- * are served. */
+/* Returns how many of the job's `slots` team slots new teams may occupy: once kernels of the
+ * archive are served, no more than they have memory for. */
 uint32_t shmemi_archive_slots(uint32_t slots);
 /* Clears what kernels have left in the memory of a team's slot. All PEs of a new team call it
  * before shmemi_archive_show. */

@@ -22,7 +22,8 @@
 /* How many syncs of the world this PE has begun; the number of its present one. */
 static uint32_t epoch;
 
-/* Reports whether a counter has reached a value. Both may wrap, so their difference is compared. */
+/* Reports whether a counter has reached a value; acquire. Both may wrap, so their difference is
+ * compared. */
 static bool has_reached(const uint32_t *word, uint32_t want)
 {
     return (int32_t)(shmemi_observe(word) - want) >= 0;
@@ -65,7 +66,7 @@ static int late_at_barrier(const void *subject, int32_t *pes, int limit)
     return n;
 }
 
-/* Waits until a counter in the node's shared page has reached want. */
+/* Waits until a counter in the node's shared page has reached want, or a PE is lost. */
 static void wait_node(const uint32_t *word, uint32_t want, const char *call)
 {
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_barrier, &epoch, has_reached(word, want),
@@ -90,8 +91,10 @@ static void sync_nodes(struct shmemi_team *t, const char *call)
  * Syncs the world by a counter in the control page of the node's first PE. several_nodes: there are
  * several nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each
  * PE to run only once, while in steps a PE waits until its next partner runs. With several nodes
- * the network takes far longer than either. The PE that ends the sync notifies each PE at the PE's
- * own page. On a common page all of them would wake at each put to the PE that owns the page.
+ * the network takes far longer than either. The PE that ends the sync sets the counter to 0 for the
+ * next one, and then `released` to the number of this one, for which the others wait. It notifies
+ * each PE at the PE's own page. On a common page all of them would wake at each put to the PE that
+ * owns the page.
  */
 static void sync_by_counter(bool several_nodes, const char *call)
 {
@@ -102,7 +105,7 @@ static void sync_by_counter(bool several_nodes, const char *call)
      * node does, after it has synced with those of the others. */
     if (!several_nodes ? !last : s->node_rank != 0) {
         if (last)
-            shmemi_notify_at(c);
+            shmemi_notify_at(c); /* the first PE, which waits for the count */
         wait_node(&c->released, epoch, call);
         return;
     }
@@ -110,7 +113,7 @@ static void sync_by_counter(bool several_nodes, const char *call)
         wait_node(&c->arrived, s->node_pes, call);
         sync_nodes(&shmemi_world, call);
         if (!shmemi_collective_unbroken())
-            return;
+            return; /* a PE is lost: the others see it, too, and end their waits */
     }
     shmemi_write_once(&c->arrived, 0);
     shmemi_publish(&c->released, epoch);
@@ -176,7 +179,7 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
     }
     begin_epoch();
     if (node_uses_counter())
-        sync_by_counter(false, call);
+        sync_by_counter(/* several_nodes */ false, call);
     else
         sync_in_lines(t, &report, call);
 }

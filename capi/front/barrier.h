@@ -6,7 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Waits until all members have called it. */
+/* Waits until all members have called it. Earlier loads and stores of each are then visible to all;
+ * operations on the network may not be complete. */
 void shmemi_sync_members(struct shmemi_team *t, const char *call);
 
 /* Waits until the members on this PE's node have called it. For use within a collective call. */

@@ -26,7 +26,8 @@ extern struct shmemi_state shmemi_state;
 /* The value of init_count in a child that was forked after init. */
 #define SHMEMI_FORKED UINT32_MAX
 
-/* Returns the control page of a PE, which ends where its user heap begins. */
+/* Returns the control page of a PE, which ends where its user heap begins. base: the PE's
+ * peer_base, which is not NULL. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_ctl_of(char *base)
 {
     return (struct shmemi_ctl *)base - 1;

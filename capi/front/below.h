@@ -24,7 +24,7 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
                      const struct shmemi_reducer *reducer, const char *call);
 
 /* Reduces, and splits the result: PE i of the team gets the i-th run of nelems elements. dest may
- * be where source begins, or the caller's part of it. */
+ * be where source begins, or the caller's part of it. Returns what shmemi_reduce_by returns. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call);
 
@@ -36,8 +36,9 @@ int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *sourc
 
 /*
  * Splits a team: each PE of the parent passes start, stride and size of the new team that it wants
- * to be in. Otherwise like shmem_team_split_strided. Teams of one call have no PE in common. A PE
- * whose arguments are invalid, or describe a team without it, is in no new team.
+ * to be in. Otherwise like shmem_team_split_strided, with the same results. Teams of one call have
+ * no PE in common. A PE whose arguments are invalid, or describe a team without it, is in no new
+ * team.
  */
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,

@@ -31,7 +31,7 @@
 /* The bytes of a buffer that are copied at a time, before their part of the block is mapped over
  * them. Each mapping returns the copied pages to the system, so at most one piece is in memory
  * twice. */
-#define PIECE ((size_t)32 << 20)
+#define PIECE ((size_t)32 << 20) /* 32 MiB */
 
 /* ------------------------------------------------------------------- agreement */
 
@@ -173,7 +173,8 @@ static char *copy_of(int64_t offset, size_t length)
     return copy;
 }
 
-/* Moves a private copy to the address of a buffer, in place of the heap's pages there. */
+/* Moves a private copy to the address of a buffer, in place of the heap's pages there. It ends the
+ * job if it cannot, because the buffer has lost its own pages. */
 static void move_out(char *copy, uintptr_t start, size_t length, const char *call)
 {
     if (syscall(SYS_mremap, copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
@@ -231,8 +232,9 @@ static void unmap_gpu(int64_t offset, const char *call)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Ends the registration of buffer i: maps the pages of copy at its address, or, if copy is NULL,
- * unmaps the memory of a GPU from the block of the heap. */
+/* Ends the registration of the buffer at index i of the table: maps the pages of copy at its
+ * address, or, if copy is NULL, unmaps the memory of a GPU from the block of the heap. unmap_gpu
+ * also frees the block; in main memory shmemi_buffer_unregister does, and at finalize nobody. */
 static void end_registration(uint32_t i, char *copy, const char *call)
 {
     struct shmemi_static b = shmemi_buffer_at(i);
@@ -247,7 +249,8 @@ static void end_registration(uint32_t i, char *copy, const char *call)
  * block's offset, or -1 with the reason in request->why. The driver maps whole allocations, and a
  * buffer may begin anywhere in one. The buffers of all PEs need the same offset, so the block has
  * as much room before the buffer as the PE needs whose buffer begins farthest from its allocation's
- * start.
+ * start. Where this PE's needs less, its allocations are mapped from a later offset in the block
+ * on.
  */
 static int64_t register_in_gpu(struct registration_request *request, const char *call)
 {

@@ -33,7 +33,8 @@ static void set_entry(uint32_t i, struct shmemi_static e)
 }
 
 /* Searches the sorted table for the buffer that contains n bytes, and returns their offset;
- * SHMEMI_NO_OFFSET if there is none. */
+ * SHMEMI_NO_OFFSET if there is none. An address at the very end of a buffer is in it, too, with no
+ * bytes. */
 static int64_t find_buffer(uintptr_t addr, size_t n)
 {
     uint32_t low = 0, high = shmemi_read_once(&table.n);
@@ -118,7 +119,8 @@ bool shmemi_buffers_full(void)
     return table.n == SHMEMI_BUFFERS;
 }
 
-/* Reports whether a registered buffer and these bytes have a byte in common. */
+/* Reports whether a registered buffer and these bytes have a byte in common. Each difference of two
+ * addresses is unsigned, and so too large for its comparison if it were negative. */
 bool shmemi_buffer_within(uintptr_t start, size_t length)
 {
     for (uint32_t i = 0; i < table.n; i++)
@@ -144,7 +146,8 @@ bool shmemi_buffer_block(int64_t offset)
     return shmemi_buffer_of_block(offset) < table.n;
 }
 
-/* After a fork, in the child, which has no symmetric memory: empties the table. */
+/* After a fork, in the child, which has no symmetric memory: empties the table. turn is set to 0,
+ * too: a thread of the parent, which the child does not have, may have left it odd. */
 void shmemi_buffers_forget(void)
 {
     table.turn = table.n = 0;

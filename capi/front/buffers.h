@@ -16,6 +16,8 @@
 /* How many buffers a PE can have registered at a time. */
 enum { SHMEMI_BUFFERS = 1024 };
 
+/* The result of a search for the offset of an address that is not symmetric. No offset is so small.
+ */
 #define SHMEMI_NO_OFFSET INT64_MIN
 
 /* Returns the offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET if no buffer
@@ -24,7 +26,7 @@ int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
 /* Reports whether the table of buffers is full. */
 bool shmemi_buffers_full(void);
-/* Reports whether any of these bytes is in a registered buffer. */
+/* Reports whether any of the `length` bytes at start is in a registered buffer. */
 bool shmemi_buffer_within(uintptr_t start, size_t length);
 
 /* Reports whether the block at an offset belongs to a registered buffer, so that the program may
@@ -40,7 +42,8 @@ struct shmemi_static shmemi_buffer_at(uint32_t i);
  * shmemi_buffers_count() if there is none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
-/* Adds a buffer to the table. Only the thread that makes the collective call may do so. */
+/* Adds a buffer to the table, which is not full. Only the thread that makes the collective call may
+ * do so. */
 void shmemi_buffer_add(struct shmemi_static e);
 /* Removes the buffer at index i. Only the thread that makes the collective call may do so. */
 void shmemi_buffer_drop(uint32_t i);

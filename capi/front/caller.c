@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define REPLY_TIMEOUT_NS 200000000
+#define REPLY_TIMEOUT_NS 200000000 /* less than a second, as await_reply needs it */
 
 /* Writes where in Python a thread is, "shmem.zeros at train.py:12"; a function of the package. */
 typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
@@ -53,8 +53,8 @@ struct lookup {
     pthread_cond_t changed;
     bool replied, left; /* text is written; the reporting thread no longer waits */
     shmemi_namer name;
-    uint64_t thread;
-    char text[SHMEMI_CALLER - 2];
+    uint64_t thread;              /* pthread_self of the thread that reports */
+    char text[SHMEMI_CALLER - 2]; /* await_reply appends ": " */
 };
 
 /* Function of the thread that looks up where the Python program made the call: it waits for the
@@ -74,8 +74,8 @@ static void *look_up(void *arg)
 }
 
 /* Starts a thread that looks up where the Python program made the call. The thread blocks all
- * signals, so that no handler of the program runs in it. Returns false if the thread cannot be
- * created. */
+ * signals, so that no handler of the program runs in it. It is detached, because nobody waits for
+ * its end. Returns false if the thread cannot be created. */
 static bool look_up_in_thread(struct lookup *q)
 {
     pthread_condattr_t clock;

@@ -6,10 +6,11 @@
 
 #pragma GCC visibility push(hidden)
 
-#define SHMEMI_CALLER 256
+#define SHMEMI_CALLER 256 /* bytes of that text, with its final 0 */
 
 /* Writes the location of the Python call that this thread is in, as "shmem.zeros at train.py:12: ";
- * "" in a program of C, and if the interpreter does not reply in 0.2 s. Not for signal handlers. */
+ * "" in a program of C, and if the interpreter does not reply in 0.2 s. Returns text. Not for
+ * signal handlers, because it allocates memory and creates a thread. */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
 
 /* Reports whether the program's language raises an exception for each failure that C returns, so
