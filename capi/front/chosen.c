@@ -38,9 +38,10 @@ static void join_again(const char *call)
     s->init_count = count;
 }
 
-/* Makes all PEs leave the job and join it again if a thread of any PE has changed its GPU since
- * init. Ends the program if it has teams, or has named its job itself: a new job would lose them.
- */
+/* Fixes the GPU of each PE, once in a job; all PEs call it together. Makes all PEs leave the job
+ * and join it again if a thread of any PE has changed its GPU since init. Ends the program if it
+ * has teams, or has named its job itself: a new job would lose them. Then serves device code of
+ * NVIDIA's archive, which needs the GPU to be fixed. */
 void shmemi_settle_gpu(const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
@@ -74,6 +75,8 @@ void shmemi_settle_gpu(const char *call)
 void shmemi_archive_begin(bool possible, const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
+    /* The minimum of all PEs. [0]: below 0 if some PE may load such code. [1]: above 0 if no PE's
+     * GPU is pending. */
     int64_t mine[2] = {possible ? -1 : 0, shmemi_gpu_pending() ? 0 : 1}, all[2];
     shmemi_archive_clear();
     shmemi_exchange(&shmemi_world, all, mine, 2, &least, call);

@@ -76,7 +76,7 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, nbytes, call);
-    shmemi_coll_check_overlap(dest, all, source, nbytes, false, call);
+    shmemi_coll_check_overlap(dest, all, source, nbytes, /* may_be_same */ false, call);
     if (nbytes == 0)
         return;
     char *mine = (char *)dest + nbytes * (size_t)t->me;
@@ -87,7 +87,7 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
         shmemi_move(mine, source, nbytes, call);
         shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.size = nbytes}, call);
     } else {
-        all_to_all(t, mine, source, nbytes, 0, call);
+        all_to_all(t, mine, source, nbytes, /* step */ 0, call);
     }
 }
 
@@ -98,7 +98,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, source, nbytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, nbytes, /* what */ "", /* other */ 0, call);
     shmemi_coll_fcollect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -114,9 +114,10 @@ static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *
 }
 
 /* Exchanges the sizes of the members' blocks for collect. Returns an array with the offset of each
- * block in dest and, as its last element, the bytes of all blocks. Returns NULL if there are too
- * many sizes for one exchange, or if the team exchanges blocks neither in steps (has_steps) nor by
- * nodes (shmemi_by_nodes). */
+ * block in dest and, as its last element, the bytes of all blocks. The array is in memory of the
+ * team for exchanges, of round_size bytes, and valid until the next exchange but one. Returns NULL
+ * if there are too many sizes for that memory, or if the team exchanges blocks neither in steps
+ * (has_steps) nor by nodes (shmemi_by_nodes). */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
@@ -137,8 +138,9 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
 }
 
 /* Moves the blocks of a collect to dest of all members, each of which knows where they belong: in
- * steps or by nodes, otherwise each PE writes its block to all the others. Blocks of up to `placed`
- * bytes may be there already. */
+ * steps or by nodes, otherwise each PE writes its block to all the others. offsets: where each
+ * block begins in dest and, as element t->n, where the last one ends. Blocks of up to `placed`
+ * bytes may be there already, and need not be moved; 0: none is. */
 static void collect_at(struct shmemi_team *t, char *dest, const void *source,
                        const uint64_t *offsets, size_t placed, const char *call)
 {
@@ -152,7 +154,7 @@ static void collect_at(struct shmemi_team *t, char *dest, const void *source,
         shmemi_move(mine, source, nbytes, call);
         shmemi_nodes_collect(t, shmemi_offset(dest), &blocks, call);
     } else {
-        all_to_all(t, mine, source, nbytes, 0, call);
+        all_to_all(t, mine, source, nbytes, /* step */ 0, call);
     }
 }
 
@@ -166,7 +168,8 @@ static bool has_large_blocks(const struct shmemi_small_blocks *x)
 }
 
 /* Performs collect for a team. Most teams exchange the small blocks together with the sizes of all,
- * and then only the large ones, if there are any. */
+ * and then only the large ones, if there are any. Other teams exchange the sizes alone or, where
+ * collect_sizes cannot, compute by a prefix sum where the block of each member begins. */
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          const char *call)
 {
@@ -183,11 +186,12 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
         before = offsets[t->me];
     /* This also checks a member without bytes: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
-    shmemi_coll_check_overlap((char *)dest + before, nbytes, source, nbytes, false, call);
+    shmemi_coll_check_overlap((char *)dest + before, nbytes, source, nbytes,
+                              /* may_be_same */ false, call);
     if (small)
         shmemi_small_blocks_place(&x, dest);
     if (offsets == NULL)
-        all_to_all(t, (char *)dest + before, source, nbytes, 0, call);
+        all_to_all(t, (char *)dest + before, source, nbytes, /* step */ 0, call);
     else if (!small || has_large_blocks(&x))
         collect_at(t, dest, source, offsets, x.limit, call);
 }
@@ -227,12 +231,14 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     if (all->nbytes > all->room)
         return false;
     char *at = (char *)dest + (upto.nbytes - nbytes);
+    /* A team of one copies its block to itself, so that source may be dest. */
     shmemi_coll_check_overlap(dest, all->nbytes, source, nbytes, t->n == 1, call);
-    all_to_all(t, at, source, nbytes, 0, call);
+    all_to_all(t, at, source, nbytes, /* step */ 0, call);
     return true;
 }
 
-/* Collects only if all contributions fit at each member's dest; see coll.h. */
+/* Collects only if all contributions fit at each member's dest. Returns 0, 1 if they do not fit, or
+ * -1 if the call has failed, and then *needed and *least are not set; see coll.h. */
 int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                         size_t room, size_t *needed, size_t *least, const char *call)
 {
@@ -240,7 +246,7 @@ int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, NULL, 0, /* what */ "", /* other */ 0, call);
     bool fits = collect_room(t, dest, source, nbytes, room, &all, call);
     if (!shmemi_collective_end())
         return -1;
@@ -257,7 +263,7 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
     /* Members may contribute different sizes, and any source, so only dest is compared. */
-    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, NULL, 0, /* what */ "", /* other */ 0, call);
     shmemi_coll_collect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -270,7 +276,7 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, all, call);
-    shmemi_coll_check_overlap(dest, all, source, all, false, call);
+    shmemi_coll_check_overlap(dest, all, source, all, /* may_be_same */ false, call);
     if (nbytes == 0)
         return;
     if (shmemi_alltoall_has_steps(t, nbytes)) {
@@ -289,13 +295,13 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, source, nbytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, nbytes, /* what */ "", /* other */ 0, call);
     shmemi_coll_alltoall(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* Returns the bytes from the first to the last of n elements that are `stride` elements apart;
- * SIZE_MAX if the number overflows, which the check of the address then refuses. */
+/* Returns the bytes from the first to the last of n elements of `size` bytes that are `stride`
+ * elements apart; SIZE_MAX if the number overflows, which the check of the address then refuses. */
 static size_t span_bytes(size_t n, size_t stride, size_t size)
 {
     size_t all;
@@ -318,7 +324,7 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
     size_t nd = span_bytes(all, (size_t)dst, size), ns = span_bytes(all, (size_t)sst, size);
     shmemi_check_symmetric("dest", dest, nd, call);
     shmemi_check_symmetric("source", source, ns, call);
-    shmemi_coll_check_overlap(dest, nd, source, ns, false, call);
+    shmemi_coll_check_overlap(dest, nd, source, ns, /* may_be_same */ false, call);
 }
 
 /* Performs alltoalls for a team: writes each member its strided elements, and then a message, which
@@ -333,9 +339,10 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
     for (int i = 0; i < t->n; i++) {
         int rank = (t->me + i) % t->n;
         const char *from = (const char *)source + nelems * (size_t)rank * (size_t)sst * size;
-        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
+        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, /* bsize */ 1, nelems, size,
+                    t->pes[rank], call);
         if (i == 0)
-            continue;
+            continue; /* this PE itself, which needs no message */
         /* Without this fence the message could arrive before bytes that a GPU still copies. */
         shmemi_fence(SHMEM_CTX_DEFAULT, call);
         shmemi_message(t, rank, call);

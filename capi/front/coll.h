@@ -9,9 +9,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* These implement shmem_fcollect and the others. They return 0, or non-zero if the arguments cannot
- * be used, team is SHMEM_TEAM_INVALID or a PE is lost. nbytes is what one PE contributes (to each
- * PE, for alltoall). */
+/* These implement shmem_fcollect and the others. They return 0, or non-zero if team is
+ * SHMEM_TEAM_INVALID or a PE is lost; wrong addresses or strides end the job. nbytes is what one PE
+ * contributes (to each PE, for alltoall). */
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call);
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,

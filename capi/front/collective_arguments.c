@@ -44,7 +44,8 @@ enum { WORDS = 8 }; /* 8-byte words that hold the name of a call */
 
 /* Ends the job with the name of the call that another member has made. Members whose call has the
  * least or the greatest hash contribute its name, the others zeros. A reduction to the minimum
- * finds the names: a word of a name is ASCII and so not negative, and its negative is at most 0. */
+ * finds the names: a word of a name is ASCII and so not negative, and its negative is at most 0.
+ * This PE prints the name with the other of the two hashes. */
 static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
                         const struct shmemi_reducer *minimum, const char *call)
 {

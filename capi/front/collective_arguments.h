@@ -13,7 +13,9 @@ void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, 
                                bool may_be_same, const char *call);
 
 /* Under full checks, ends the job if the members make different calls or pass different arguments.
- * other is one more argument to compare, and `what` its name; 0 and "" if there is none. */
+ * All members call it, because it exchanges the arguments. An address that is NULL, or not
+ * symmetric, equals only another such one. other is one more argument to compare, and `what` its
+ * name; 0 and "" if there is none. */
 void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, const char *what, int64_t other, const char *call);
 

@@ -37,11 +37,15 @@ struct in_dest {
     const char *call;
 };
 
-/* Goes through the other nodes, beginning with the next one. */
+/* Goes through the other nodes, beginning with the next one, so that not all nodes send to the same
+ * one at the same time. */
 #define EACH_OTHER_NODE(t, node)                                                                   \
     for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
          step_++, node = (node + 1) % (t)->n_nodes)
 
+/* Returns how many of nelems elements can be reduced in dest: the largest multiple of the number of
+ * PEs that share the work, which is a block for each. t->columns is the number of members of the
+ * node with the fewest; members beyond it take no part. Returns 0 if there is only one column. */
 size_t shmemi_column_dest_elements(const struct shmemi_team *t, size_t nelems)
 {
     size_t sharing = (size_t)t->columns * t->n_nodes;
@@ -60,8 +64,8 @@ static char *block_at(const struct in_dest *r, char *blocks, uint32_t node)
     return blocks + r->block * node * r->reducer->size;
 }
 
-/* Sends a block to the PE of this column on a node, to the address that it has there. An active set
- * counts the message in a word of pSync. */
+/* Sends the block at `from` to the PE of this column on a node, to the symmetric address `to`
+ * there. An active set counts the message in word `word` of pSync; a team does not use `word`. */
 static void send_block(const struct in_dest *r, uint32_t node, int word, char *to, const char *from)
 {
     size_t n = r->block * r->reducer->size;
@@ -71,7 +75,7 @@ static void send_block(const struct in_dest *r, uint32_t node, int word, char *t
         shmemi_message_data(r->t, peer(r, node), to, from, n, r->lent, r->call);
 }
 
-/* Waits for a block of each other PE of this column. */
+/* Waits for a block of each other PE of this column, sent with the same `word`. */
 static void await_blocks(const struct in_dest *r, int word)
 {
     if (r->t->psync != NULL) {
@@ -156,8 +160,10 @@ static void reduce_share(const struct in_dest *r)
     await_blocks(r, SHMEMI_READ);
 }
 
-/* Reduces in columns. If dest is source, no PE may receive before the members of its node have read
- * the elements that it receives on, so all PEs sync between the two steps. */
+/* Reduces in columns. The first sync shows that source is ready on all members of this node. If
+ * dest is source, no PE may receive before the members of its node have read the elements that it
+ * receives on, so all PEs sync between the two steps. Puts to the dest of other members of the node
+ * begin after a sync, when these no longer receive there, and end before the last one. */
 void shmemi_column_dest(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call)
 {

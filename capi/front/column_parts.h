@@ -20,7 +20,7 @@ struct reduction {
     char *dest;
     const char *source;
     size_t first, end;   /* the column's share, or the block of this PE that is to be reduced */
-    size_t block;        /* elements of a member's block in a round */
+    size_t block;        /* elements of a member's block in a round, at least 1 */
     size_t block_stride; /* scatter: elements of source from one member's block to the next */
     bool scatter;        /* a reducescatter: only the owner gets a block's result */
     bool whole;     /* a round reduces one block, not one block for each member of the column */
@@ -51,7 +51,9 @@ SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
 }
 
 /* Sends elements to the column's member on a node, to the offset in its symmetric memory that `at`
- * has at this PE. */
+ * has at this PE. lent: the list of memory of the program that messages may still read, to which
+ * the call adds `from`; NULL: `from` is memory that stays unchanged until the message has arrived.
+ */
 SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char *at,
                            const void *from, size_t nelems, struct shmemi_lent *lent)
 {
@@ -69,7 +71,9 @@ SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
     return round;
 }
 
-/* Writes the result of n elements to dest of each member of this node, this PE included. */
+/* Writes the result of n elements, from the element `at` of dest on, to dest of each member of this
+ * node, this PE included. Writes nothing if the result is in this PE's dest already, which it is
+ * only if the PE is alone on its node (target_of). */
 SHMEMI_INLINE void copy_to_node(const struct reduction *r, size_t at, const char *from, size_t n)
 {
     struct shmemi_team *t = r->t;

@@ -7,22 +7,26 @@
  * combine it. A step halves the nodes for which a node has elements, until its own are left. Each
  * node beyond the largest power of two sends all its elements to the node that is so much lower,
  * which gets the result of both, and sends it its own.
+ *
+ * All messages are sent from memory of the round, which stays unchanged until they have arrived:
+ * send_at gets no list of lent memory (NULL).
  */
 #include "column_parts.h"
 
 #include "combine_members.h"
 #include "model.h"
 
-/* Blocks of so many elements: n of the block of each member, from the element `at` of it on. They
- * are in the order of the steps: behind the block of a node comes that of the node beyond the power
- * of two for which it takes part. */
+/* What one round reduces: n elements of each member's block, from the element `at` of the block on.
+ * Below, "block" means these n elements. Blocks are in the order of the steps: behind the block of
+ * a node comes that of the node beyond the power of two for which it takes part. */
 struct blocks {
     const struct reduction *r;
-    uint32_t power;
+    uint32_t power; /* the largest power of two up to the number of nodes */
     size_t at, n;
 };
 
-/* Returns how many blocks come before that of a node below the power of two. */
+/* Returns how many blocks come before that of a node below the power of two, or, with node equal to
+ * it, how many there are. */
 static size_t before(const struct blocks *b, uint32_t node)
 {
     uint32_t beyond = b->r->t->n_nodes - b->power;
@@ -54,8 +58,11 @@ static void combine_own(const struct blocks *b, char *acc)
     }
 }
 
-/* Exchanges and combines in steps. Two nodes of a step have received as much in earlier ones, so a
- * node sends to the address at which it receives. Returns where the result of this node is. */
+/* Exchanges and combines in steps; acc has the blocks of all nodes, and what is received comes to
+ * `in` and behind it. Two nodes of a step have received as much in earlier ones, so a node sends to
+ * the address at which it receives. Of two operands the one of the node with the lower number is
+ * the first, on both nodes. Returns where the result of this node is; behind it is that of the node
+ * for which it takes part. */
 static const char *scatter_in_steps(const struct blocks *b, char *acc, char *in)
 {
     const struct reduction *r = b->r;
@@ -83,7 +90,7 @@ static void scatter_piece(const struct blocks *b, size_t k)
     const struct reduction *r = b->r;
     struct shmemi_team *t = r->t;
     char *acc = sent_in(r, k), *in = received_in(r, k);
-    const char *result = in;
+    const char *result = in; /* where a node that takes no part in the steps receives its result */
     combine_own(b, acc);
     if (t->node >= b->power) {
         send_at(r, t->node - b->power, in, acc, t->n_nodes * b->n, NULL);
@@ -101,7 +108,8 @@ static void scatter_piece(const struct blocks *b, size_t k)
     shmemi_move(r->dest + b->at * r->reducer->size, result, bytes_of(b, 1), r->call);
 }
 
-/* Reduces and scatters r->block elements of each block at a time. */
+/* Reduces and scatters r->block elements of each member's block in a round, until all are done or a
+ * PE is lost. */
 void shmemi_column_scatter(const struct reduction *r)
 {
     struct blocks b = {.r = r, .power = shmemi_power_below(r->t->n_nodes)};

@@ -15,6 +15,9 @@
  *
  * No call returns before all nodes have begun it, because the result has elements of each. So a
  * node that begins round k + 2 knows that all have left round k, and may write to its memory.
+ *
+ * All messages are sent from memory of a round, or from dest, which stays unchanged until they have
+ * arrived: send_at gets no list of lent memory (NULL).
  */
 #include "column_parts.h"
 
@@ -41,9 +44,9 @@ static size_t line_bytes(const struct reduction *r, size_t nelems)
     return (nelems * r->reducer->size + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* Combines to acc the elements of this node's members, and those of the node for which it takes
- * part. Returns false on a node that takes no part in the steps: it has sent its elements to
- * another node, and acc is to receive the result of all nodes. */
+/* Combines to acc the n elements, from the element `at` of source on, of this node's members, and
+ * those of the node for which it takes part. Returns false on a node that takes no part in the
+ * steps: it has sent its elements to another node, and acc has received the result of all nodes. */
 static bool begin_steps(const struct reduction *r, size_t k, char *acc, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -71,8 +74,10 @@ static void send_result_back(const struct reduction *r, size_t k, const char *re
         send_at(r, r->t->node + power_of(r->t), sent_in(r, k), result, n, NULL);
 }
 
-/* Reduces n elements of round k in pairs. A node's message may still be under way when the other
- * node's has arrived, so each step has memory of its own. */
+/* Reduces n elements, from the element `at` on, in round k in pairs. A node's message may still be
+ * under way when the other node's has arrived, so each step has memory of its own. Of two operands
+ * the one of the node with the lower number is the first, on both nodes: so all nodes get the same
+ * result bit for bit. */
 static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -151,8 +156,8 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
     return steps;
 }
 
-/* Reduces n elements of round k in halves. A node has read the elements that the other one sent
- * before the result for them arrives, so the result may overwrite them. */
+/* Reduces n elements, from the element `at` on, in round k in halves. A node has read the elements
+ * that the other one sent before the result for them arrives, so the result may overwrite them. */
 static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -176,7 +181,8 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
 }
 
 /* Reduces the elements of this PE's share in rounds of r->block elements each, with the function
- * `reduce`, until all are reduced or a PE is lost. */
+ * `reduce` (reduction, number of the round, first element, number of elements), until all are
+ * reduced or a PE is lost. */
 static void reduce_in_rounds(const struct reduction *r,
                              void (*reduce)(const struct reduction *, size_t, size_t, size_t))
 {

@@ -136,8 +136,9 @@ static void send_share(const struct reduction *r, size_t k)
         send_at(r, node, own, share, e.n, lends_source(r) ? r->lent : NULL);
 }
 
-/* Waits for the contributions of all nodes to round k, and combines them. Messages may still read
- * this node's own contribution, so the result is stored in other memory. */
+/* Waits for the contributions of all nodes to round k, and combines them into dest of all members
+ * of this node. Messages may still read this node's own contribution, so the result is stored in
+ * other memory. */
 static void combine_shares(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -160,7 +161,8 @@ static size_t rounds_of(const struct reduction *r)
 }
 
 /* Reduces without owners of blocks (straight): every member of a column combines the contributions
- * of all nodes. */
+ * of all nodes. A round is combined after the next one has been sent, so there is one iteration
+ * more than there are rounds. */
 static void reduce_straight(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -270,7 +272,8 @@ static void await_results(const struct reduction *r, size_t k)
 /* Reduces so that each member of the column owns a block of each round: it combines the
  * contributions to that block, and sends the result to all. A PE must await the messages of another
  * PE in the order in which that PE sends them: first its contribution to round k, then its result
- * of round k - 1. */
+ * of round k - 1. So iteration k sends round k, combines round k - 1 and awaits the results of
+ * round k - 2, and there are two iterations more than rounds. */
 static void reduce_by_owners(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -286,9 +289,10 @@ static void reduce_by_owners(const struct reduction *r)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Returns how many elements a member's block has in a round: a quarter of its part of the share, so
- * that there are several rounds, but not so few that messages cost more than they gain, nor more
- * than fit into a part of the round's memory. */
+/* Returns how many elements a member's block has in a round, at least 1: a quarter of its part of
+ * the share, so that there are several rounds (ROUNDS), but not so few that messages cost more than
+ * they gain, nor more than fit into a part of the round's memory. size: bytes of an element.
+ * owners: among how many blocks a round is divided. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t limit = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
@@ -331,9 +335,10 @@ static void reduce_share(struct reduction *r)
     }
 }
 
-/* Reduces so few elements that they fit in a slot: the first member of each node combines those of
- * its node, these leaders exchange the results, and each writes the sum to the members of its node.
- */
+/* Reduces so few elements that they fit in a slot of the team's memory for exchanges: the first
+ * member of each node combines those of its node, these leaders exchange the results, and each
+ * writes the sum to the members of its node. Members that are no leaders do nothing, and get the
+ * result by the sync that follows in shmemi_columns_reduce. */
 static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
@@ -370,9 +375,10 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                           .round = t->rounds_begun,
                           .reducer = reducer,
                           .call = call};
-    shmemi_sync_node(t, call);
-    /* Few elements go by the leaders if these exchange them in steps of pairs (exchange.c). A power
-     * of two of nodes (shmemi_in_pairs) is left to reduce_share, which can reduce in pairs, too. */
+    shmemi_sync_node(t, call); /* source is then ready on all members of this node */
+    /* The leaders exchange few elements if they do that in pairs (exchange.c), which they do if
+     * they are many or the model finds it faster. With a power of two of nodes reduce_share
+     * chooses: it can reduce in pairs, too. */
     if (nelems * size <= t->slot_size && !shmemi_in_pairs(t->n_nodes) &&
         (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
         reduce_few(&r, nelems);
@@ -395,7 +401,7 @@ void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *sourc
                           .dest = dest,
                           .source = source,
                           .end = nelems,
-                          .block = block_of(t, nelems, reducer->size, 1),
+                          .block = block_of(t, nelems, reducer->size, /* owners */ 1),
                           .block_stride = nelems,
                           .scatter = true,
                           .whole = true,

@@ -33,8 +33,8 @@ SHMEMI_COLD void shmemi_ctx_refuse_pe(shmem_ctx_t ctx, int pe, const char *call)
                  (int)shmemi_context_at(ctx)->n_pes);
 }
 
-/* Under SHMEM_CHECKS=full, ends the program if a private context is used by another thread than the
- * one that made it. */
+/* Ends the program if a private context is used by another thread than the one that made it.
+ * Callers do so only under SHMEM_CHECKS=full. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

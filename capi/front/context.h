@@ -21,12 +21,12 @@ struct shmemi_context {
     /* Changed when the context is made or destroyed. */
     _Alignas(SHMEMI_CACHE_LINE)
         shmem_ctx_t handle; /* 0: the entry is free, unless its index is 0 */
-    int32_t n_pes;
-    const int32_t *pes; /* PE of the job by number in its team; NULL: both are the same */
-    uint32_t number;    /* its number in the core */
+    int32_t n_pes;          /* of its team */
+    const int32_t *pes;     /* PE of the job by number in its team; NULL: both are the same */
+    uint32_t number;        /* its number in the core, for operations on the network */
     shmem_team_t team;
-    long options;
-    uint64_t owner; /* the thread that made it */
+    long options;   /* SHMEM_CTX_ bits */
+    uint64_t owner; /* the thread that made it (shmemi_this_thread) */
 
     /* Written while the program runs, under net_lock: marks that there are remote operations since
      * the last quiet and since the last fence, and the ticket of that quiet. */
@@ -55,7 +55,7 @@ void shmemi_ctx_check_exists(shmem_ctx_t ctx, const char *call);
 /* Ends the program because the context, or PE pe of its team, does not exist. */
 void shmemi_ctx_refuse_pe(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
 
-/* Ends the program if the context is private to another thread. */
+/* Ends the program if the context, which exists, is private to another thread. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
 
 /* Returns a number that identifies the calling thread. */

@@ -17,14 +17,18 @@
 
 #include <pthread.h>
 
+/* The options that a program may pass. */
 enum { OPTIONS = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE };
 
+/* For each entry, how many contexts it has had: the upper bits of the next handle. */
 static uint32_t generations[SHMEMI_CONTEXTS];
+/* Of generations, and of the search for a free entry. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ making */
 
-/* Returns a new handle for an entry, which no recent context of that entry has had; never 0. */
+/* Returns a new handle for an entry, which no recent context of that entry has had. It is positive:
+ * place is not 0, and INT32_MAX masks the sign. The caller has raised the entry's generation. */
 static shmem_ctx_t handle_of(uint32_t place)
 {
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
@@ -50,7 +54,7 @@ static int make_context(const struct shmemi_team *t, shmem_team_t team, long opt
 {
     int rc = -1;
     pthread_mutex_lock(&mutex);
-    uint32_t place = 1;
+    uint32_t place = 1; /* 0 is SHMEM_CTX_DEFAULT */
     while (place < SHMEMI_CONTEXTS && shmemi_contexts[place].handle != 0)
         place++;
     int number = place < SHMEMI_CONTEXTS ? open_context(place, call) : SHMEMI_FAILED;
@@ -132,13 +136,13 @@ static void destroy_contexts_of(shmem_team_t team, bool all_teams, const char *c
 /* Destroys the contexts of a team. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call)
 {
-    destroy_contexts_of(team, false, call);
+    destroy_contexts_of(team, /* all_teams */ false, call);
 }
 
 /* At finalize: destroys all contexts except the default one. */
 void shmemi_ctx_end(const char *call)
 {
-    destroy_contexts_of(SHMEM_TEAM_INVALID, true, call);
+    destroy_contexts_of(SHMEM_TEAM_INVALID, /* all_teams */ true, call);
 }
 
 /* At finalize: resets the default context to its state before init. */
@@ -178,7 +182,7 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
         shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
     if (options & SHMEM_CTX_SESSION_BATCH && shmemi_state.networked) {
         shmemi_net_lock(call);
-        shmemi_state.core->batch(shmemi_context_at(ctx)->number, 1);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->number, /* on */ 1);
         shmemi_net_unlock();
     }
 }
@@ -194,7 +198,7 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
     shmemi_ctx_check_exists(ctx, call);
     if (shmemi_state.networked) {
         shmemi_net_lock(call);
-        shmemi_state.core->batch(shmemi_context_at(ctx)->number, 0);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->number, /* on */ 0);
         shmemi_net_unlock();
     }
 }

@@ -8,6 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmem call of its name, with its results. The functions that return int
+ * return 0, or -1. */
 int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call);
 int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call);
 void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call);

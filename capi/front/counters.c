@@ -30,7 +30,8 @@ const char *shmemi_counter_name(int id, const char *call)
     return core_of(call)->counter_name(id);
 }
 
-/* Returns the number of the counter with a name, or -1. */
+/* Returns the number of the counter with a name, or -1. core_of is called for its check of init
+ * alone: after init there is always a core. */
 int shmemi_counter_find(const char *name, const char *call)
 {
     const char *have;

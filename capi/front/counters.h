@@ -9,6 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmemx call of its name. All end the program before init. */
 int shmemi_counter_count(const char *call);
 const char *shmemi_counter_name(int id, const char *call);
 int shmemi_counter_find(const char *name, const char *call);
