@@ -10,7 +10,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Implements start_pes: init, with finalize at exit; the argument has no meaning. */
+/* Implements start_pes: init, with finalize at exit; the argument has no meaning. The mutex lets
+ * threads call it at once: the second one finds the library initialised. */
 void shmemi_start_pes(int npes, const char *call)
 {
     (void)npes;

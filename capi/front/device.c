@@ -1,6 +1,7 @@
 /*
  * device.c: the function by which device code, and threads of the host that run it, get the state
- * that they need to use the rings.
+ * that they need to use the rings: queues through which they submit operations to the proxy, a
+ * thread of this process.
  */
 #include "error.h"
 
@@ -13,7 +14,8 @@ const void *shmemi_device_state(uint32_t version, uint32_t size);
 #pragma GCC visibility pop
 
 /* Returns the state of the rings to a program whose headers have the version and size that this
- * library was built with; ends a program that was built with other headers. */
+ * library was built with; ends a program that was built with other headers. The headers of programs
+ * call it. */
 const void *shmemi_device_state(uint32_t version, uint32_t size)
 {
     static const char call[] = "shmemi_device_state";

@@ -2,8 +2,9 @@
  * eager.c: eager transfers between threads of the host: the slots and the readers. eager_send.c has
  * the senders.
  *
- * A token is a message of fixed size. Its signal is a word with the token's size and its number
- * (epoch). The sender writes a token in tiles: pieces of a size that the path makes visible to the
+ * A token is a message of fixed size. Its signal is a word with the token's size, in the upper 32
+ * bits, and its number (epoch). The sender writes a token in tiles: pieces of a size that the path
+ * makes visible to the
  * reader all at once. Each tile ends with the signal. Within the node the sender's CPU stores the
  * data of a tile first, and then the signal by a store with release; readers load the signal with
  * acquire. So a reader that sees the signal sees the tile, on any processor. A packet is a tile of
@@ -150,7 +151,7 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
         mine[ARGUMENTS + i] = -values[i];
     }
     shmemi_exchange(&shmemi_world, all, mine, ENTRIES, &least, call);
-    if (!shmemi_collective_unbroken())
+    if (!shmemi_collective_unbroken()) /* a PE is lost, and the caller does not use the result */
         return (struct agreement){.largest_tile = SHMEMI_EAGER_NONE};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])
@@ -204,7 +205,7 @@ static void describe_announced(const void *subject, char *text, size_t size)
  * are in the memory of GPUs; the result is the same on every PE. Tokens to memory that NICs cannot
  * access pass through host buffers, in no particular order. A PE whose heap has grown announces the
  * new part by messages. This function waits for these messages, because tokens sent before they
- * arrive would pass through host buffers.
+ * arrive would pass through host buffers. After the loss of a PE it returns false.
  */
 static bool are_reached(const void *slots, size_t bytes, const char *call)
 {
@@ -225,11 +226,12 @@ static bool are_reached(const void *slots, size_t bytes, const char *call)
     return true;
 }
 
+/* Results of shmemx_eager_create besides 0, which is success. */
 enum { NOT_AT_ONCE = 1, NO_ROOM };
 
 /* Allocates slots for tokens in tiles of a given size, on all PEs, with the buffers and counters
- * that they need. Returns 0, NOT_AT_ONCE if some path does not make such a tile visible at once, or
- * NO_ROOM; the same on every PE. */
+ * that they need. e->buffers is how many buffers kernels have. Returns 0, NOT_AT_ONCE if some path
+ * does not make such a tile visible at once, or NO_ROOM; the same on every PE. */
 static int allocate_slots(shmemx_eager_t *e, const struct agreement *all, int tile,
                           const char *call)
 {
@@ -240,6 +242,7 @@ static int allocate_slots(shmemx_eager_t *e, const struct agreement *all, int ti
     e->stride = shmemi_eager_stride(e->nbytes, e->tile);
     if (counted && !shmemi_eager_counters_allocate(e->count, &e->counter, call))
         return NO_ROOM;
+    /* Kernels send tiles by their rings, which need buffers. All tiles are PACKET or larger. */
     const bool by_rings = tile >= SHMEMX_EAGER_PACKET && all->rings;
     size_t bytes = (size_t)e->count * e->stride;
     e->buffers = by_rings || (counted && (all->rings || all->far)) ? shmemi_eager_boxes(e) : 0;
@@ -262,7 +265,8 @@ static int allocate_slots(shmemx_eager_t *e, const struct agreement *all, int ti
 
 /* Implements shmemx_eager_create: allocates count slots for tokens of nbytes, on all PEs.
  * SHMEMX_EAGER_BEST selects the largest tile that all paths make visible at once. If NICs then
- * cannot access the slots, it selects no tiles, or a counter. */
+ * cannot access the slots, it selects no tiles, or a counter. Returns 0 and sets *eager, or returns
+ * NOT_AT_ONCE or NO_ROOM, which is also the result after the loss of a PE. */
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call)
 {
@@ -291,8 +295,8 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     return result;
 }
 
-/* Implements shmemx_eager_destroy: ends the job if the last slot is not valid, waits until no write
- * from the buffers is under way, and frees the slots and counters. */
+/* Implements shmemx_eager_destroy: ends the job if the last slot, and with it *eager, is not valid,
+ * waits until no write from the buffers is under way, and frees the slots and counters. */
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
 {
     (void)shmemi_eager_place(eager, eager != NULL ? eager->count - 1 : 0, call);
@@ -351,8 +355,8 @@ static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uin
 }
 
 /* Copies the packets that have arrived since the last call to dest. A packet is a tile of 8 bytes:
- * 4 of data and the token's number (epoch). The data of a packet that was not expected yet is not
- * copied. Returns true if the token is complete. */
+ * 4 of data and the token's number (epoch). Ends the job at a packet of another token than the
+ * expected one, unless that is an earlier one. Returns true if the token is complete. */
 static bool copy_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
@@ -448,7 +452,7 @@ static void read_all(struct reading *r)
  * slot, else 0. It does not wait, but polls the network once. */
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
-    struct reading r = begin_reading(eager, slot, NULL, epoch, call);
+    struct reading r = begin_reading(eager, slot, /* dest */ NULL, epoch, call);
     if (copy_tiles(&r))
         return 1;
     if (shmemi_state.networked)
@@ -461,7 +465,7 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
  * slot, without copying it. */
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
-    struct reading r = begin_reading(eager, slot, NULL, epoch, call);
+    struct reading r = begin_reading(eager, slot, /* dest */ NULL, epoch, call);
     read_all(&r);
 }
 

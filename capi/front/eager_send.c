@@ -87,6 +87,8 @@ static void store_token(char *to, const char *source, const shmemx_eager_t *e, u
  */
 enum { BOXES = 16 };
 
+/* The states of a box. FREE: no thread uses it. TAKEN: a thread fills it, or checks its write.
+ * UNDER_WAY: its write was posted, and may be complete by now. */
 enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_EAGER_UNDER_WAY };
 
 struct box {
@@ -141,9 +143,10 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
 }
 
 /*
- * Claims a buffer that is free, or whose write has completed. Returns false if it is in use. The
- * state changes to TAKEN before the request is read. In the other order, another thread could claim
- * the buffer between the two and start the next write.
+ * Claims a buffer that is free, or whose write has completed: its state is then TAKEN. Returns
+ * false if it is in use. The state changes to TAKEN before the request is read. In the other order,
+ * another thread could claim the buffer between the two and start the next write. If the write has
+ * failed, this fails the call, and the buffer is claimed all the same.
  */
 static bool claim_buffer(struct box *box, const char *call)
 {
@@ -266,8 +269,8 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 
 /* --------------------------------------------------------------------- send */
 
-/* Posts the write of a token that is laid out in a buffer. Returns true if the write is under way,
- * false if it is complete. */
+/* Posts the write of a token that is laid out in a buffer, to the slot at `offset` from the user
+ * heap of PE pe. Returns true if the write is under way, false if it is complete. */
 static bool post_write(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
                        struct box *box, int pe, const char *call)
 {
@@ -326,14 +329,15 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
 {
     bool boxed = shmemi_eager_is_far(pe) && !shmemi_state.gpu && shmemi_eager_boxes(e) > 0;
     if (boxed && nbi) {
-        send_far(e, slot, offset, source, epoch, pe, true, call);
+        send_far(e, slot, offset, source, epoch, pe, nbi, call);
         return;
     }
     if (boxed)
         await_slot(e, slot, pe, call);
     uint64_t *word = (uint64_t *)(void *)(at + shmemi_eager_signal_at(0, e->nbytes, e->tile));
     shmemi_put_signal(SHMEM_CTX_DEFAULT, at, source, e->nbytes, word,
-                      shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
+                      shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, /* nbi */ false,
+                      call);
 }
 
 /* Allocates n bytes of 0 in main memory, or ends the job. */
@@ -368,8 +372,9 @@ static void count_token(const shmemx_eager_t *e, uint32_t slot, int pe)
     shmemi_notify(pe);
 }
 
-/* Sends a counted token to or from the memory of a GPU, by copies of the driver or from a buffer of
- * this call. The token has arrived when the call returns. */
+/* Sends a counted token to or from the memory of a GPU, to the slot at `offset` from the user heap
+ * of PE pe: by copies of the driver or from a buffer of this call. The token has arrived when the
+ * call returns. */
 static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
                         uint32_t epoch, int pe, const char *call)
 {

@@ -19,13 +19,14 @@ bool shmemi_eager_is_far(int pe);
  * host's path to a PE: the reader sees either none or all of its bytes. */
 int shmemi_eager_host_tile(int pe);
 
-/* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
+/* Reports whether slots of this PE are in the memory of a GPU, where the host reads and sends no
+ * tiles. */
 bool shmemi_eager_on_gpu(void);
 
 /* Reports whether the host sends tokens over a network. */
 bool shmemi_eager_goes_far(void);
 
-/* Reports whether kernels of this PE can store into the memory of a PE. */
+/* Reports whether kernels of this PE can store into the slots of a PE. */
 bool shmemi_eager_is_direct(int pe);
 
 /* Returns the size of the largest tile (piece of a token) that becomes visible all at once on the

@@ -123,7 +123,7 @@ const char *shmemi_remedy_after(const char *error)
 }
 
 /* Prints the message of an abort to standard error. caller: "", or the Python call that made this
- * one, with a colon. */
+ * one, with a colon. remedy NULL: the cause is an error of the core (shmemi_remedy_after). */
 __attribute__((format(printf, 4, 0))) static void
 print(const char *caller, const char *call, const char *remedy, const char *cause, va_list args)
 {
@@ -162,7 +162,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
     shmemi_flush_stdout();
     /* The reason is empty, since the message is printed already. */
     if (shmemi_state.core)
-        shmemi_state.core->abort_(SHMEMI_ABORTED, "");
+        shmemi_state.core->abort_(SHMEMI_ABORTED, /* reason */ "");
     _exit(SHMEMI_ABORTED);
 }
 

@@ -23,11 +23,12 @@ void shmemi_abort_in_handler(const char *call, const char *remedy, const char *c
 /* Returns what to print after an error of the core: nothing if the error ends with its own remedy,
  * else advice to run shmem-doctor. */
 const char *shmemi_remedy_after(const char *error);
-void shmemi_abort_open(void);        /* once the core is loaded: finds the unwinder */
+void shmemi_abort_open(void); /* once the core is loaded: finds the unwinder, for _in_handler */
 void shmemi_abort_note_joined(void); /* once the process is in a job: later errors name its PE */
 /* Reports whether the handler of a signal runs in this thread. */
 bool shmemi_in_handler(void);
-/* Flushes stdout, unless that might wait for the thread that prints or for the reader of a pipe. */
+/* Flushes stdout, unless that might print text twice, or wait for the thread that prints or, longer
+ * than a second, for the reader of a pipe. */
 void shmemi_flush_stdout(void);
 
 /* Ends the job because the process has joined none: before init, after finalize, after fork. */

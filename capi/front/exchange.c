@@ -42,6 +42,7 @@ static int rank_of(const struct group *g, uint32_t i)
 static void send_to_slot(struct shmemi_team *t, int rank, const char *at, const void *mine,
                          size_t bytes, const char *call)
 {
+    /* No list of lent memory: mine is copied when it is posted, or stays unchanged (my_slot). */
     shmemi_message_at(t, rank, at - shmemi_state.peer_base[shmemi_state.my_pe], mine, bytes, NULL,
                       call);
 }
@@ -147,14 +148,15 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
 }
 
 /* Exchanges values that fit in a cache line: combines them on each node, then between the nodes,
- * and sends the result back to each node. */
+ * and sends the result back to each node. On one node it uses no slots, and so does not count as an
+ * exchange in t->exchanges; this is the same on all members. */
 static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                               const struct shmemi_reducer *reducer, const char *call)
 {
     size_t bytes = nelems * reducer->size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_LINE_DATA];
     shmemi_move(acc, mine, bytes, call);
-    shmemi_lines_combine(t, acc, nelems, reducer, NULL, call);
+    shmemi_lines_combine(t, acc, nelems, reducer, /* report */ NULL, call);
     if (t->n_nodes > 1) {
         shmemi_exchange_leaders(t, acc, nelems, reducer, call);
         shmemi_lines_spread(t, acc, bytes, call);
@@ -177,7 +179,7 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
 
 /* Computes a prefix by recursive doubling: in the step of distance d each member sends the
  * combination of the d values up to its own to the member d after it. step: the first slot; each
- * step uses the next one. */
+ * step uses the next one. What comes from lower members is the first operand. */
 static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {

@@ -10,7 +10,8 @@
 /*
  * Combines what all members pass as mine, in the same order on all PEs and so with the same result
  * bit for bit, and stores the result in dest. Returns when all members have called it, so it is
- * also a barrier. At most slot_size bytes.
+ * also a barrier. At most slot_size bytes. After the loss of a PE the result is not valid
+ * (shmemi_collective_unbroken in failure.h).
  */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
@@ -21,8 +22,8 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call);
 
-/* Combines the values of the members up to this one, itself included, to acc; at most slot_size
- * bytes. Ends with a sync. */
+/* Combines the values of the members up to this one, itself included, in the order of ranks, to
+ * acc, which has this one's own at the call; at most slot_size bytes. Ends with a sync. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 

@@ -17,12 +17,14 @@
  * lost. They take milliseconds. */
 #define NEWS_MS 1000
 
+/* An error, as the program reads it. */
 struct error {
-    int code;
-    int pe;
+    int code; /* SHMEMX_SUCCESS or SHMEMX_ERROR_ */
+    int pe;   /* the PE that it is about; -1: none, or not known */
     char text[512];
 };
 
+/* This thread's last error (shmemx_last_error). */
 static _Thread_local struct error last;
 
 /* What this thread has been informed of about lost PEs, in the job with the number `job`. */
@@ -39,6 +41,8 @@ static _Thread_local struct {
 
 static uint32_t jobs; /* how often the library was initialised */
 
+/* The program's function for failed calls, NULL if it has none, and the last argument of its calls.
+ */
 static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static shmemx_error_handler_t handler;
 static void *handler_arg;
@@ -164,8 +168,8 @@ static int lost_member(const struct shmemi_team *t)
     return -1;
 }
 
-/* Turns off, or on again, that errors fail calls of this thread, for calls that handle losses
- * themselves (locks). */
+/* Turns off, or on again, that calls of this thread fail (fail_call), for calls that handle losses
+ * themselves (locks, agreements). It does not nest. */
 void shmemi_mute(bool muted)
 {
     mine.mute = muted;
@@ -185,7 +189,8 @@ void shmemi_acknowledge_losses(const struct shmemi_team *whole, const struct shm
     end_no_wait(n);
 }
 
-/* Reports whether there is a loss that has not ended a wait of this thread of the kind `whom`. */
+/* Reports whether there is a loss that has not ended a wait of this thread of the kind `whom`, one
+ * of those that any PE may end (below SHMEMI_ANY_KINDS). */
 bool shmemi_loss_ends(enum shmemi_whom whom)
 {
     reset_after_rejoin();
@@ -193,8 +198,9 @@ bool shmemi_loss_ends(enum shmemi_whom whom)
 }
 
 /* Returns a lost PE that ends this thread's wait of the kind `whom`, or -1. For waits that any PE
- * may end it is the next loss that has not ended one of that kind yet; for a step of a collective
- * call any lost member of its team. */
+ * may end it is the next loss that has not ended one of that kind yet, which is then marked as one
+ * that has; for a step of a collective call any lost member of its team, or of the world if the
+ * thread is in no collective call that counts losses. */
 int shmemi_ending_loss(enum shmemi_whom whom)
 {
     reset_after_rejoin();

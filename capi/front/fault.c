@@ -39,7 +39,7 @@ static void on_quit(int number)
 }
 
 /* Handles a fault: runs Go's handler, during which SIGQUIT, which that handler may send, ends the
- * process (on_quit). */
+ * process (on_quit). Threads of Go block SIGQUIT, so this one unblocks it meanwhile. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     struct sigaction ours = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK}, before;
