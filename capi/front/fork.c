@@ -35,7 +35,8 @@
 #define WRITE_PROTECT_SHARED (1ull << 12)
 #define NEW_USERFAULTFD _IO(0xAA, 0x00)
 
-/* The fork that is under way; the child reads it as well. */
+/* The fork that is under way; the child reads it as well. shmemi_statics_lock guards it, from
+ * before the fork until after it: one fork of the process is under way at a time. */
 static struct {
     const struct shmemi_program *program; /* NULL: the program's globals are not symmetric */
     char *copy;                           /* a private copy of its globals; NULL: no memory */
@@ -63,8 +64,9 @@ static int open_userfaultfd(void)
     return fd;
 }
 
-/* Write-protects the spans of the program's globals, so that a thread that writes to one is
- * blocked, or, with mode 0, removes that protection. Returns false if an ioctl has failed. */
+/* Write-protects the spans of the program's globals (runs of pages that are symmetric), so that a
+ * thread that writes to one is blocked, or, with mode 0, removes that protection. Returns false if
+ * an ioctl has failed. */
 static bool write_protect(int fd, const struct shmemi_program *p, uint64_t mode)
 {
     for (uint32_t i = 0; i < p->n_spans; i++) {
@@ -86,7 +88,7 @@ static void unblock_writers(const struct shmemi_program *p, int fd)
 {
     if (fd < 0)
         return;
-    write_protect(fd, p, 0);
+    write_protect(fd, p, /* mode: none */ 0);
     close(fd); /* also wakes threads that are still blocked */
 }
 
@@ -108,7 +110,8 @@ static int block_writers(const struct shmemi_program *p)
 /* ------------------------------------------------------------------- copying */
 
 /* Returns a private copy of the pages of the program's globals that were ever written; NULL if
- * there is no memory. place: the offset of the globals in the memory file. */
+ * there is no memory. place: the offset of the globals in the memory file. A span is at the offset
+ * s->at both in the file, from there on, and in the copy. */
 static char *copy_globals(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
@@ -199,6 +202,7 @@ static void in_child(void)
     shmemi_statics_unlock();
     if (shmemi_state.core == NULL)
         return; /* there has been no init */
+    /* As before init: each call finds no PE, and the fast path no heap. */
     shmemi_state.n_pes = 0;
     shmemi_state.heap_size = 0;
     shmemi_state.core = NULL;

@@ -24,9 +24,11 @@
 
 /*
  * Returns the address in this process of n bytes at symmetric address addr of PE pe. Returns NULL
- * if the PE is on another node, or the arguments are invalid; the caller then calls a slow
- * function, which distinguishes these cases. Before init n_pes is 0, so that the first comparison
- * also covers a call before init or after finalize.
+ * if the arguments are invalid, the bytes are symmetric but not in the user heap (globals,
+ * registered buffers), or fast_base of the PE is NULL: it is on another node or lost, its heap is
+ * in the memory of a GPU, or each access has to take the slow path (for checks, or to show it to a
+ * profiler). The caller then calls a slow function, which distinguishes these cases. Before init
+ * n_pes is 0, so that the first comparison also covers a call before init or after finalize.
  */
 SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 {
@@ -46,8 +48,10 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* The slow half of an operation: the function that put, get and the other functions of this file
  * call for PEs of other nodes and for errors. Files of public functions define SHMEMI_PUBLIC. Their
- * slow halves show the call to a profiler as a range; those of other files do not. So ranges cost
- * the fast path nothing, and calls that the library makes within a call show no range. */
+ * slow halves show the call to a profiler as a range (_ranged); those of other files do not
+ * (_slow). So ranges cost the fast path nothing, and calls that the library makes within a call
+ * show no range.
+ */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
 #else
@@ -121,8 +125,9 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
         SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
 }
 
-/* Puts one element. Each caller passes a constant n, so the compiler turns the copy of an element
- * of up to 8 bytes into one store, of which no reader sees a part. */
+/* Puts one element of n bytes, which `value` points to. Each caller passes a constant n, so the
+ * compiler turns the copy of an element of up to 8 bytes into one store, of which no reader sees a
+ * part. */
 SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t n, int pe,
                             const char *call)
 {
@@ -153,36 +158,37 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
 
 /* ----------------------------------------------------------------- atomics */
 
-/* Reports whether an atomic operation on n bytes must be refused. Between hosts it needs an aligned
- * object. The library refuses others on a node as well, so that a program that runs on one node
- * also runs on several. */
+/* Reports whether an atomic operation on n bytes, a power of two, must be refused. Between hosts it
+ * needs an aligned object. The library refuses others on a node as well, so that a program that
+ * runs on one node also runs on several. */
 SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
 {
     return ((uintptr_t)at & (n - 1)) != 0;
 }
 
 /* Performs an atomic operation on 4 bytes: by the CPU if this process reaches the PE's memory,
- * otherwise by the slow half. Returns the old value. */
+ * otherwise by the slow half. compare is for compare-and-swap; other operations ignore it. Returns
+ * the old value; an operation that does not fetch may return anything. */
 SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint32_t operand, uint32_t compare, int pe, const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at)))
-        return (uint32_t)SHMEMI_SLOW(amo)(ctx, op, 4, (void *)dest, operand, compare, pe, call);
+        return (uint32_t)SHMEMI_SLOW(amo)(ctx, op, /* width */ 4, (void *)dest, operand, compare,
+                                          pe, call);
     uint32_t old = shmemi_amo_at32(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
     return old;
 }
 
-/* Performs an atomic operation on 8 bytes: by the CPU if this process reaches the PE's memory,
- * otherwise by the slow half. Returns the old value. */
+/* Does what shmemi_amo32 does, on 8 bytes. */
 SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL || shmemi_misaligned(at, sizeof *at)))
-        return SHMEMI_SLOW(amo)(ctx, op, 8, (void *)dest, operand, compare, pe, call);
+        return SHMEMI_SLOW(amo)(ctx, op, /* width */ 8, (void *)dest, operand, compare, pe, call);
     uint64_t old = shmemi_amo_at64(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
@@ -257,7 +263,8 @@ SHMEMI_INLINE double shmemi_double(uint64_t u)
 /* ------------------------------------------------------------------ signals */
 
 /* Puts n bytes and then a signal: if this process reaches the PE's memory, it stores the signal
- * after the bytes, with release. */
+ * after the bytes, with release. sig_op: SHMEM_SIGNAL_SET or _ADD. nbi: only the slow half may
+ * return before the bytes are copied. */
 SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                      bool nbi, const char *call)

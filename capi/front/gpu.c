@@ -29,7 +29,7 @@ static void check(int rc, const char *call)
 }
 
 /* Reports whether an address is in the memory of a GPU. For addresses outside the heap it asks the
- * driver. */
+ * driver; an error of the driver counts as no. */
 bool shmemi_in_gpu(const void *p)
 {
     return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
@@ -127,6 +127,7 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
      * PEs outside the team, which kernels have counted or will count soon, end no such wait. */
     for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
         shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
+    /* With a stride, start and stride of the team name its PEs, and no list of them is needed. */
     check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
 }
 
@@ -135,7 +136,7 @@ void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 {
     shmemi_archive_hide(t, call);
     if (shmemi_state.gpu)
-        check(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
+        check(shmemi_state.core->team_show(t->slot, /* team: none */ NULL, /* pes */ NULL), call);
 }
 
 /* Clears the words of a team slot in GPU memory, in which its last team has left values. */

@@ -18,7 +18,8 @@ SHMEMI_INLINE bool shmemi_heap_on_gpu(void)
     return shmemi_state.near_base[shmemi_state.my_pe] == NULL;
 }
 
-/* Reports whether an address is in the memory of a GPU, which the CPU cannot load. */
+/* Reports whether an address is in the memory of a GPU, which the CPU cannot load. Called only
+ * where this PE has a GPU. */
 bool shmemi_in_gpu(const void *p);
 
 /* Reports whether the CPU can load and store at an address. */
@@ -68,8 +69,8 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
     return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
 }
 
-/* Performs an atomic operation on GPU memory to which the driver can copy. Returns the old value.
- */
+/* Performs an atomic operation on `width` bytes, 4 or 8, of GPU memory to which the driver can
+ * copy. Returns the old value. */
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
@@ -81,7 +82,8 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
            (shmemi_in_heap(at, 0) || shmemi_buffer_offset(at, 0) != SHMEMI_NO_OFFSET);
 }
 
-/* Returns the present value of a word of this PE's heap. */
+/* Returns the present value of a word of `width` bytes, at most 8, of this PE's heap in GPU memory.
+ */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
 struct shmemi_team;

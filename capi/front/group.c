@@ -1,5 +1,6 @@
 /*
- * group.c: opens the core for libshmem_rma.so, the plugin of NCCL, which needs no job.
+ * group.c: opens the core for libshmem_rma.so, the plugin of NCCL, which needs no job. A group is
+ * the set of processes of one NCCL communicator.
  */
 #include "lifecycle.h"
 #include "rma.h"

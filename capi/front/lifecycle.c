@@ -131,7 +131,8 @@ static void block_preemption(void)
     pthread_sigmask(SIG_BLOCK, &preemption, NULL);
 }
 
-static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
+/* The process that called init, 0 before any: a child of fork inherits the exit handlers. */
+static pid_t owner;
 
 /* Exit handler of a PE that does not finalize: waits until everything that it has sent has arrived,
  * since other PEs may need it. Does nothing if the program fails, in a child of fork, or if another
@@ -289,13 +290,14 @@ static int join_job(int requested, int *provided, const struct shmemi_chosen_job
 /* Implements shmem_init_thread: joins the launcher's job. */
 int shmemi_init_thread(int requested, int *provided, const char *call)
 {
-    return join_job(requested, provided, NULL, call);
+    return join_job(requested, provided, /* job */ NULL, call);
 }
 
-/* Joins the job that the program has chosen. */
+/* Joins the job that the program has chosen, or the launcher's if job is NULL. The thread level is
+ * not reported to the caller. */
 int shmemi_init_chosen_job(const struct shmemi_chosen_job *job, const char *call)
 {
-    return join_job(SHMEM_THREAD_SINGLE, NULL, job, call);
+    return join_job(SHMEM_THREAD_SINGLE, /* provided */ NULL, job, call);
 }
 
 /* Loads the core, if it is not loaded. The caller has the lock. */
@@ -413,7 +415,7 @@ void shmemi_global_exit(int status, const char *call)
      * like success. */
     if (status != 0 && (status & 0xff) == 0)
         status = 1;
-    fflush(NULL);
+    fflush(NULL); /* all streams: _exit does not flush them */
     shmemi_state.core->global_exit(status);
     _exit(status);
 }

@@ -8,6 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* These implement shmem_init, shmem_init_thread, shmem_finalize and shmem_global_exit. shmemi_init
+ * ends the process if it fails; shmemi_init_thread then returns non-zero after a message. */
 void shmemi_init(const char *call);
 int shmemi_init_thread(int requested, int *provided, const char *call);
 void shmemi_finalize(const char *call);
@@ -18,9 +20,9 @@ void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
  * error. */
 struct shmemi_chosen_job {
     const shmemx_uniqueid_t *uid; /* NULL: none */
-    int pe;
-    int n_pes;
-    const void *mpi_comm; /* NULL: none */
+    int pe;                       /* with uid: the number of this PE in the job */
+    int n_pes;                    /* with uid: how many PEs the job has */
+    const void *mpi_comm;         /* NULL: none */
 };
 int shmemi_init_chosen_job(const struct shmemi_chosen_job *job, const char *call);
 /* Returns how often the process has joined a job. */

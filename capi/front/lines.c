@@ -80,9 +80,9 @@ static void write_line(const struct exchange *e, uint32_t i, uint32_t number, co
  * which is this PE. */
 struct awaited {
     const struct exchange *e;
-    const struct line *lines;
-    uint64_t exchange;
-    uint32_t n;
+    const struct line *lines; /* the first of the lines, which follow one another */
+    uint64_t exchange;        /* the number that a line has when it is written */
+    uint32_t n;               /* how many lines */
     uint32_t first, stride, me;
 };
 
@@ -125,7 +125,8 @@ static void describe_lines(const void *subject, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, " PE %d", pes[i]);
 }
 
-/* Waits until other members have written the lines of this PE that `a` describes. */
+/* Waits until other members have written the lines of this PE that `a` describes, or a member is
+ * lost. */
 static void await_lines(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->report;
@@ -137,7 +138,8 @@ static void await_lines(const struct awaited *a)
                     .late = r != NULL ? r->late : late_at_lines);
 }
 
-/* Waits for one line that a member writes, and returns its data. */
+/* Waits for one line that a member writes, and returns its data. After the loss of a PE it returns
+ * what the line has then: callers copy it, and send nothing more. */
 static const void *await_one(const struct exchange *e, uint32_t member, uint32_t line)
 {
     struct awaited a = {.e = e,
@@ -262,7 +264,8 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* Sets `has` to the blocks that a member has in its dest before a step of collect with that stride,
  * as two runs: those of `stride` members on the node, and those that members beyond the steps have
- * sent to these. */
+ * sent to these. A team that collects in lines is on one node, so a position on the node is a rank.
+ */
 static void blocks_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
                           uint32_t stride, struct shmemi_part has[2])
 {
@@ -301,7 +304,7 @@ static void write_blocks(const struct exchange *e, uint32_t i, uint32_t number,
     char *to = dest_of(e, pe_of(e->t, i));
     memcpy(to + p[0].at, dest + p[0].at, p[0].bytes);
     memcpy(to + p[1].at, dest + p[1].at, p[1].bytes);
-    write_line(e, i, number, NULL, 0);
+    write_line(e, i, number, /* data */ NULL, 0);
 }
 
 /* Copies blocks that have arrived in line `number` to this PE's dest. If they did not fit in a

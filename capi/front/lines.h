@@ -22,15 +22,16 @@ struct shmemi_team;
 /* The size of the largest contribution, in bytes. */
 enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
-/* Combines the values acc of all members of a team that are on this node. acc is in main memory.
- * Each gets the same result in its acc, bit for bit. Without elements it is a barrier, and reducer
- * may be NULL. report: how the report of a long wait lists the PEs that it waits for; NULL: it
- * names those whose lines have not arrived. */
+/* How the report of a long wait names the PEs that it waits for (waiter.h). */
 struct shmemi_lines_report {
     shmemi_describe describe;
-    const void *subject;
+    const void *subject; /* the argument of both functions */
     shmemi_late late;
 };
+/* Combines the values acc of all members of a team that are on this node; all of them call it. acc
+ * is in main memory. Each gets the same result in its acc, bit for bit. At most SHMEMI_LINE_DATA
+ * bytes. Without elements it is a barrier, and reducer may be NULL. report NULL: a report names the
+ * PEs whose lines have not arrived. After the loss of a PE the result is not valid. */
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *report, const char *call);
@@ -49,12 +50,12 @@ struct shmemi_blocks {
     size_t placed; /* blocks of up to so many bytes are in dest of all members already */
 };
 
-/* Where consecutive blocks begin, and how many bytes they have. */
+/* Where consecutive blocks begin in dest, and how many bytes they have. */
 struct shmemi_part {
     size_t at, bytes;
 };
 
-/* Returns the blocks of the members from first to end - 1. */
+/* Returns the blocks of the members with ranks from first to end - 1. */
 SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *b, uint32_t first,
                                                     uint32_t end)
 {

@@ -66,12 +66,13 @@ static void *load(const char *path)
     return core;
 }
 
-/* Tests that Go can start, loads the core, and checks that both halves are of one build. */
+/* Tests that Go can start, loads the core, and checks that both halves are of one build. The caller
+ * has the lock of lifecycle.c. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size)
 {
     static const struct shmemi_core *table;
     char path[PATH_MAX];
-    shmemi_occupy_standard_files();
+    shmemi_occupy_standard_files(); /* again at each init: the program may have closed some */
     if (table)
         return table;
 

@@ -10,7 +10,8 @@
  * error has the reason and the remedy. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size);
 
-/* Returns the file that holds this library. */
+/* Returns the path of the file that holds this library; "" if the dynamic linker does not know it.
+ */
 const char *shmemi_front_path(void);
 
 #pragma GCC visibility pop

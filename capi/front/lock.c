@@ -3,16 +3,18 @@
  *
  * A lock is a queue of PEs (as an MCS lock), and the long of each PE has two halves. The upper half
  * at the lock's home, one PE for each lock, is the tail: it names the last PE of the queue, 0 when
- * the lock is free. The lower half is its PE's entry in the queue (`place`): whether the PE waits,
- * and which PE is next. A PE that sets the lock swaps its number into the tail, writes its number
- * to the entry of the PE that was the last before, and waits until its own entry changes. A PE that
- * clears the lock changes the entry of the next one. So to pass a lock on costs one message,
- * however many PEs wait.
+ * the lock is free. The lower half is its PE's entry in the queue (`place`): whether the PE is in
+ * the queue (QUEUED) and waits (WAITS), and which PE is next (NEXT). Both halves have the number of
+ * a PE plus one, so that 0 is none. A PE that sets the lock swaps its number into the tail, writes
+ * its number to the entry of the PE that was the last before, and waits until its own entry
+ * changes. A PE that clears the lock changes the entry of the next one. So to pass a lock on costs
+ * one message, however many PEs wait.
  *
  * After a PE is lost, the queue is not used any more (lock_late.c).
  *
  * All accesses are atomic operations of the library, which are atomic with respect to each other,
- * within a node and between nodes.
+ * within a node and between nodes. at_place and shmemi_amo32 take an operand and a value to compare
+ * with, which only compare-and-swap uses.
  */
 #define _GNU_SOURCE
 #include "lock.h"
@@ -67,7 +69,8 @@ static pid_t this_thread(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
-/* Returns the entry for a lock in the table of threads that have set locks. */
+/* Returns the entry for a lock in the table of threads that have set locks. A lock is a long, so
+ * consecutive locks of an array have consecutive entries. */
 static struct holder *holder_entry(const struct lock *l)
 {
     static struct holder holders[256];

@@ -8,9 +8,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmem call of its name. A lock belongs to a PE, not to a thread. */
 void shmemi_set_lock(long *lock, const char *call);
 void shmemi_clear_lock(long *lock, const char *call);
-int shmemi_test_lock(long *lock, const char *call); /* 0: this PE has set it */
+int shmemi_test_lock(long *lock, const char *call); /* 0: this PE has set it now; else 1 */
 
 #pragma GCC visibility pop
 
