@@ -78,7 +78,8 @@ static uint32_t distance_bits(const struct lock *l, int home)
     return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
 }
 
-/* Performs an atomic operation on the lock's word at its present home. */
+/* Performs an atomic operation on the lock's word at its present home. compare is for
+ * compare-and-swap; other operations ignore it, here and in at_place. */
 static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t operand,
                         uint32_t compare)
 {
@@ -86,7 +87,8 @@ static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t opera
 }
 
 /* Reads which losses PE pe knows: sets words[i] to a number other than 0 if pe knows that PE i is
- * lost, else to 0. The words are in the internal area of each PE, after its teams. */
+ * lost, else to 0. The words are in the internal area of each PE, after its teams. If the get fails
+ * because pe is lost itself, all words are 0. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -123,7 +125,7 @@ static bool all_know(const char *call)
         known_by(pe, words, call);
         for (uint32_t i = 0; i < lost; i++)
             all = all && words[s->losses[i]] != 0;
-        all = all || shmemi_is_lost(pe);
+        all = all || shmemi_is_lost(pe); /* a PE that is lost by now need not know */
     }
     free(words);
     if (all)
@@ -140,8 +142,10 @@ static bool none_elsewhere(const struct late *t)
         if (pe == shmemi_state.my_pe || shmemi_is_lost(pe))
             continue;
         uint32_t place = at_place(t->l, SHMEMI_AMO_FETCH, 0, 0, pe);
+        /* It is in the queue, or its distance lacks a bit. */
         if ((place & QUEUED) && (place & same_home) != same_home && !shmemi_is_lost(pe))
             return false;
+        /* Its distance differs. */
         if ((place & QUEUED) && ((place ^ same_home) >> DISTANCE & 0xff) != 0 &&
             !shmemi_is_lost(pe))
             return false;
@@ -256,7 +260,7 @@ bool shmemi_lock_late(const struct lock *l, bool once)
     else
         try_until_held(&t);
     if (!t.held)
-        at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
+        at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe); /* this PE no longer tries */
     else if (!passed)
         at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
     shmemi_mute(false);

@@ -10,7 +10,8 @@
 #pragma GCC visibility push(hidden)
 
 /* The bits of a PE's entry in a lock's queue: the lower half of the lock's variable, a long, at
- * that PE (member place of struct lock). */
+ * that PE (member place of struct lock). With WITHOUT_QUEUE, bits 21 to 28 select the PE at which
+ * the entry's PE takes the lock (lock_late.c). An entry of 0: the PE does not use the lock. */
 enum {
     NEXT = (1 << 21) - 1,    /* the next PE in the queue, plus one */
     WITHOUT_QUEUE = 1 << 29, /* a PE was lost: the lock is set without the queue (lock_late.c) */
@@ -36,9 +37,9 @@ SHMEMI_INLINE uint32_t me_plus_one(void)
     return (uint32_t)shmemi_state.my_pe + 1;
 }
 
-/* Performs an atomic operation on PE pe's entry in the lock's queue (place). Only fetching
- * operations return the old value, and only they are complete at a PE of another node when this
- * returns. */
+/* Performs an atomic operation on PE pe's entry in the lock's queue (place). compare is for
+ * compare-and-swap; other operations ignore it. Only fetching operations return the old value, and
+ * only they are complete at a PE of another node when this returns. */
 SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
                                 uint32_t compare, int pe)
 {

@@ -57,7 +57,7 @@ SHMEMI_INLINE void *shmemi_mail_here(int64_t offset)
  * at once: n is at most the size of a message of the engine, which copies it. */
 void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int64_t mark_at,
                        uint64_t mark, const char *call);
-/* Applies an operation without a result to a word of the internal area of a PE. */
+/* Applies an operation without a result to a word of 8 bytes of the internal area of a PE. */
 void shmemi_mail_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value,
                        const char *call);
 

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* A mapping: addresses from `from` to just below `to`. */
 struct shmemi_mapping {
     uintptr_t from, to;
-    char access[5]; /* as in /proc/self/maps: rw-p */
-    unsigned long inode;
-    const char *name; /* valid until the next mapping is read */
+    char access[5];      /* as in /proc/self/maps: rw-p */
+    unsigned long inode; /* 0: no file */
+    const char *name;    /* with its newline, or ""; valid until the next mapping is read */
 };
 
+/* A list of mappings that is being read. */
 struct shmemi_maps {
     FILE *file;
     char line[512];

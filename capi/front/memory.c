@@ -65,7 +65,8 @@ static void *report_no_memory(int64_t offset, size_t size, const char *call)
 
 /* Allocates a block of the symmetric heap on every PE: all compute the same offset, and agree in
  * one reduction whether all have memory for it. Returns NULL on all if any has none. It first
- * completes the caller's operations; the agreement is the barrier at the end. */
+ * completes the caller's operations; the agreement is the barrier at the end. align: a power of two
+ * or DEFAULT_ALIGN. hints: SHMEM_MALLOC_ bits; 0: none. zero: the block's bytes become 0. */
 static void *allocate(size_t size, size_t align, long hints, bool zero, const char *call)
 {
     check_initialised(call);
@@ -73,6 +74,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
         return NULL; /* OpenSHMEM: it "performs no action", so there is no barrier either */
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
+    /* Compares the names of the calls alone: there are no arrays, and no further argument. */
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     /* If some heap is in GPU memory, heap_alloc grows the heaps of a node together, and fails if a
@@ -147,7 +149,7 @@ static int64_t offset_of(const void *ptr, const char *call)
 }
 
 /* Implements shmem_realloc. All PEs resize together; if any has no memory, all keep the old
- * block. */
+ * block, and get NULL. */
 void *shmemi_realloc(void *ptr, size_t size, const char *call)
 {
     if (ptr == NULL)

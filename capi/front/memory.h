@@ -6,6 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmem call of its name: all PEs call it with the same arguments. Those that
+ * allocate return NULL on all PEs if any has no memory, if size is 0, or after the loss of a PE.
+ * The library itself calls them, too. */
 void *shmemi_malloc(size_t size, const char *call);
 void *shmemi_calloc(size_t count, size_t size, const char *call);
 void *shmemi_align(size_t alignment, size_t size, const char *call);

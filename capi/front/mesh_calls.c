@@ -79,11 +79,13 @@ static const struct shmemi_mesh *meshes(const char *call)
     return NULL;
 }
 
+/* Declares `core`, the core's functions for meshes, or has the calling function return. */
 #define CORE(call)                                                                                 \
     const struct shmemi_mesh *core = meshes(call);                                                 \
     if (core == NULL)                                                                              \
     return SHMEMX_MESH_CLOSED
 
+/* Has the calling function return an error if a pointer is NULL. */
 #define NEEDS(pointer, call)                                                                       \
     if ((pointer) == NULL)                                                                         \
     return refuse(call, #pointer " is NULL (pass an address)")
@@ -93,6 +95,9 @@ static const struct shmemi_mesh *meshes(const char *call)
  */
 enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 
+#define NS_PER_MS ((int64_t)1000000)
+
+/* Has the calling function return an error if n is above a limit. */
 #define AT_MOST(n, most, call)                                                                     \
     if ((n) > (most))                                                                              \
     return refuse(call, #n " is %zu (pass up to %d)", (size_t)(n), (int)(most))
@@ -230,12 +235,13 @@ int shmemi_mesh_put_signal(uint64_t mesh, int context, uint64_t remote,
     return shmemi_mesh_put(mesh, context, remote, blocks, nblocks, signal, flags, request, call);
 }
 
-/* Implements shmemx_mesh_notify: starts a put of no blocks, with a signal. */
+/* Implements shmemx_mesh_notify: starts a put of no blocks, and so to no region, with a signal. */
 int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *signal, int flags,
                        uint64_t *request, const char *call)
 {
     NEEDS(signal, call);
-    return shmemi_mesh_put(mesh, context, 0, NULL, 0, signal, flags, request, call);
+    return shmemi_mesh_put(mesh, context, /* remote */ 0, /* blocks */ NULL, 0, signal, flags,
+                           request, call);
 }
 
 /* Implements shmemx_mesh_get: starts a get of blocks from a region of a member. */
@@ -282,13 +288,14 @@ int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, 
     size_t room = *nbytes < MOST_BYTES ? *nbytes : MOST_BYTES;
     CORE(call);
     int status = core->receive(mesh, data, &room, member,
-                               timeout_ms > 0 ? timeout_ms * (int64_t)1000000 : 0, cause);
+                               timeout_ms > 0 ? timeout_ms * NS_PER_MS : 0, cause);
     if (status == 0)
         *nbytes = room;
     return result(call, status);
 }
 
-/* Implements shmemx_mesh_test: tests whether a request has ended. */
+/* Implements shmemx_mesh_test: tests whether a request has ended. A time of 0: the core tests once.
+ */
 int shmemi_mesh_test(uint64_t *request, const char *call)
 {
     NEEDS(request, call);
@@ -302,7 +309,7 @@ int shmemi_mesh_wait(uint64_t *request, int timeout_ms, const char *call)
 {
     NEEDS(request, call);
     CORE(call);
-    int status = core->wait(request, timeout_ms > 0 ? timeout_ms * (int64_t)1000000 : 1, cause);
+    int status = core->wait(request, timeout_ms > 0 ? timeout_ms * NS_PER_MS : 1, cause);
     return result(call, status);
 }
 

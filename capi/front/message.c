@@ -52,7 +52,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++t->sent[rank];
     if (base == NULL) {
-        keep_order(false, call);
+        keep_order(/* large */ false, call);
         shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
                                                            .pe = pe,
                                                            .offset = inbox_word(t),
@@ -96,7 +96,7 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
         await_oldest(lent, o->call);
     o->request = &lent->requests[lent->begun % SHMEMI_LENT];
     lent->pes[lent->begun % SHMEMI_LENT] = o->pe;
-    lent->begun += shmemi_net_lend(o);
+    lent->begun += shmemi_net_lend(o); /* false: the source is free already, and no entry is used */
 }
 
 /* Sends a message with data to an offset at member rank: writes the data there, and then sets the

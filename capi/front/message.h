@@ -16,13 +16,13 @@
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
 
-/* The memory of the caller that messages with data may still read: one entry for each write under
- * way. */
+/* A list of the memory of the caller that messages with data may still read: one entry for each
+ * write under way, of SHMEMI_LENT entries in a ring. Only one thread uses a list. */
 enum { SHMEMI_LENT = 16 };
 struct shmemi_lent {
-    struct shmemi_request requests[SHMEMI_LENT];
-    int32_t pes[SHMEMI_LENT];
-    uint64_t begun, ended;
+    struct shmemi_request requests[SHMEMI_LENT]; /* of the writes, which the core completes */
+    int32_t pes[SHMEMI_LENT];                    /* their targets */
+    uint64_t begun, ended; /* how many writes were added, and how many of them have ended */
 };
 
 /* Sets up an empty list. The requests stay uninitialised: on a node none is used. */
@@ -43,7 +43,8 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
 /* Waits until no message reads a source of the list any more. */
 void shmemi_lent_back(struct shmemi_lent *lent, const char *call);
 
-/* Waits for the next message of member rank. */
+/* Waits for the next message of member rank, or until a member is lost
+ * (shmemi_collective_unbroken). */
 void shmemi_await(struct shmemi_team *t, int rank, const char *call);
 
 #pragma GCC visibility pop

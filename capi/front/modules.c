@@ -59,7 +59,9 @@ static int list_module(const void *handle, void *at, size_t size, const char *ca
 }
 
 /* Copies the job's state to the variable of a module or library, and lists the module, so that
- * finalize clears the variable. Returns 0, or -1 after it has printed an error. */
+ * finalize clears the variable. The variable is shmemi_here in code that was compiled against this
+ * library's headers; code without it may be of NVIDIA's device archive, which has another state
+ * (archive.h). Returns 0, or non-zero after it has printed an error: -1, or a status of NVSHMEM. */
 static int copy_state(enum shmemi_module_what what, const void *handle, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -93,8 +95,8 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     return list_module(handle, at, size, call);
 }
 
-/* Clears the job's state in the variable of a module or library. Returns 0, or -1 after it has
- * printed an error. */
+/* Clears the job's state in the variable of a module or library, and removes that from the list
+ * even if the driver refuses. Returns 0, or -1 after it has printed an error. */
 static int clear_state(const void *handle, const char *call)
 {
     for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {
@@ -110,7 +112,7 @@ static int clear_state(const void *handle, const char *call)
                         "pass a handle that was passed to an init call");
 }
 
-/* Copies the job's state to the kernels of a module or library. Returns 0, or -1 after it has
+/* Copies the job's state to the kernels of a module or library. Returns 0, or non-zero after it has
  * printed an error. */
 static int init_module(enum shmemi_module_what what, const void *handle, const char *call)
 {

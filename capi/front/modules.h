@@ -9,6 +9,8 @@
 struct CUmod_st;
 struct CUlib_st;
 
+/* Each implements the shmemx call of its name. They return 0, or non-zero after a message; code of
+ * NVIDIA's archive gets NVSHMEM's status then. */
 int shmemi_cumodule_init(struct CUmod_st *module, const char *call);
 int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call);

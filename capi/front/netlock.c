@@ -18,7 +18,8 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
-/* Acquires the network lock if it is free. Returns whether it has. */
+/* Acquires the network lock if it is free. Returns whether it has. shmemi_acquire_flag returns what
+ * the lock was before: 0, if it was free. */
 static bool try_lock(const char *call)
 {
     shmemi_netcall_begin(call);

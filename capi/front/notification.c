@@ -126,10 +126,11 @@ void shmemi_notification_zero(int first, int n, const char *call)
 
 /* ------------------------------------------------------------------ ranges */
 
+/* What a counter is: in no allocated range, the first of one, or a later one. */
 enum { FREE, FIRST, REST };
 
-/* For each counter: it is in no allocated range, or the first of one, or a later one. Every PE has
- * the same table, since the calls that change it are collective. */
+/* For each counter, which of these it is. Every PE has the same table, since the calls that change
+ * it are collective. */
 static uint8_t ranges[MAX_COUNTERS];
 static bool ranged; /* the program has called shmemx_notify_alloc */
 
@@ -192,6 +193,9 @@ int shmemi_notification_alloc(int n, const char *call)
         shmemi_abort(call, "ask for 1 or more", "%d counters are no range", n);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return -1;
+    /* Compares the names of the calls alone: there are no arrays, and check_equal_on_all compares
+     * n.
+     */
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     int first = find_free_range(n);
     for (int i = first; first >= 0 && i < first + n; i++)
@@ -336,7 +340,8 @@ uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
     return value;
 }
 
-/* Implements shmemx_notify_test: reports whether a counter has reached count. */
+/* Implements shmemx_notify_test: reports whether a counter has reached count. It does not wait, but
+ * polls the network once. */
 int shmemi_notification_test(int notify, uint64_t count, const char *call)
 {
     shmemi_notification_check(notify, call);

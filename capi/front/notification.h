@@ -25,6 +25,7 @@ void shmemi_notification_open(void);
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call);
 
+/* These implement shmemx_notify_wait, _test, _fetch, _reset, _alloc and _free. */
 uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call);
 int shmemi_notification_test(int notify, uint64_t count, const char *call);
 uint64_t shmemi_notification_fetch(int notify, const char *call);
@@ -67,7 +68,8 @@ SHMEMI_INLINE bool shmemi_notification_exists(int notify)
     return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);
 }
 
-/* Puts n bytes, and adds one to a counter of the target after they have arrived. */
+/* Puts n bytes, and adds one to a counter of the target after they have arrived. nbi: only the slow
+ * function may return before the bytes are copied. */
 SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      int notify, int pe, bool nbi, const char *call)
 {

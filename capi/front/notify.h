@@ -6,6 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Wakes the threads that sleep on a control page, whether or not there are any. */
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
@@ -20,7 +21,7 @@ SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
         shmemi_wake(ctl);
 }
 
-/* Wakes the threads of PE pe, after a store into its memory. */
+/* Wakes the threads of PE pe, which is on this node, after a store into its memory. */
 SHMEMI_INLINE void shmemi_notify(int pe)
 {
     shmemi_notify_at(shmemi_ctl_of(shmemi_state.peer_base[pe]));
