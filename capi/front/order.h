@@ -158,7 +158,8 @@
  * shmemi_read_once.
  */
 
-/* Begins a change of a record that only the calling thread changes: makes the count odd. */
+/* Begins a change of a record that only the calling thread changes: makes the count odd. It was
+ * even. */
 SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
 {
     shmemi_write_once(at, *at + 1);

@@ -105,6 +105,7 @@ static int refuse_call(const char *path, const char *call, int why, char *error,
     return 0;
 }
 
+/* Held by has_threads while it creates test threads. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 /* Function of a test thread: it ends when all test threads have been created, because all have to
@@ -117,7 +118,7 @@ static void *wait_at_gate(void *unused)
 }
 
 /* Starts a test thread with a small stack, or with one of the default size if a small stack is not
- * enough for the program's thread-local variables. */
+ * enough for the program's thread-local variables (EINVAL). Returns 0, or an errno. */
 static int start_test_thread(pthread_t *thread, const pthread_attr_t *small)
 {
     int why = pthread_create(thread, small, wait_at_gate, NULL);
@@ -166,7 +167,8 @@ static int has_threads(const char *path, char *error, size_t size)
 }
 
 /* Reports whether the system calls of the Go runtime's poller work; if one of them fails, Go ends
- * the process. */
+ * the process. A failure for another reason than a sandbox counts as working: has_files comes next.
+ */
 static int has_calls(const char *path, char *error, size_t size)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -200,7 +202,8 @@ static int has_files(const char *path, char *error, size_t size)
     struct rlimit limit;
     int fds[FILES], n = 0;
 
-    /* The Go runtime raises the soft limit to the hard one. */
+    /* The Go runtime raises the soft limit to the hard one, so the difference is free in any case.
+     */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max - limit.rlim_cur >= FILES)
         return 1;
     fds[0] = eventfd(0, EFD_CLOEXEC);

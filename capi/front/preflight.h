@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Reports whether the Go half, the file at path, can start in this process under its limits; if
- * not, error has the cause and the remedy. */
+/* Reports (1 or 0) whether the Go half, the file at path, can start in this process under its
+ * limits; if not, error has the cause and the remedy. */
 int shmemi_preflight(const char *path, char *error, size_t size);
 
 #pragma GCC visibility pop

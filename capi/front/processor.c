@@ -81,7 +81,8 @@ bool shmemi_processor_is_shared(void)
     return shmemi_state.crowded || mine.shared_yields > 0;
 }
 
-/* struct sched_attr, which glibc has only since 2.41. */
+/* struct sched_attr, which glibc has only since 2.41. slice is the kernel's sched_runtime, in
+ * nanoseconds. */
 struct attributes {
     uint32_t size;
     uint32_t policy;
@@ -103,7 +104,8 @@ static bool read_slice(struct attributes *a)
     return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0 && a->policy == SCHED_OTHER;
 }
 
-/* Sets short slices for this thread, if the kernel lets it choose. */
+/* Sets short slices for this thread, if the kernel lets it choose: one that does not reports a
+ * slice of 0. */
 static void shorten_slices(void)
 {
     struct attributes a;
@@ -215,10 +217,11 @@ static void move_to_idlest(void)
             best = cpu;
     }
     if (pes_on[best] + 1 >= pes_on[present])
-        return;
+        return;              /* after the move there would be as many on that one */
     publish_processor(best); /* published before the move, for threads that search meanwhile */
     CPU_ZERO(&best_only);
     CPU_SET(best, &best_only);
+    /* With an affinity of one processor the kernel moves the thread at once. */
     bool moved = sched_setaffinity(0, sizeof best_only, &best_only) == 0;
     if (moved)
         sched_setaffinity(0, sizeof allowed, &allowed);
@@ -228,8 +231,9 @@ static void move_to_idlest(void)
 }
 
 /* Searches for a better processor if this thread has shared its own for long enough. If it shares
- * with a computing thread it does not move: the PEs do not know where such threads run, and on the
- * other processor it could have to wait for one, too. */
+ * with a computing thread, which is so until MOVE_YIELDS quick yields after a long one, it does not
+ * move: the PEs do not know where such threads run, and on the other processor it could have to
+ * wait for one, too. */
 static void move_when_due(uint64_t now)
 {
     if (!shmemi_state.moves || mine.brief > QUICK_YIELDS - MOVE_YIELDS)

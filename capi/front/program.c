@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #define PAGE ((uintptr_t)SHMEMI_PAGE)
+/* Two remedies. */
 #define LINK "link the program with -lshmem, or pass memory from shmem_malloc"
 #define HEAP "pass memory from shmem_malloc"
 
@@ -128,7 +129,8 @@ static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uin
         (struct shmemi_static){from, to - from, (int64_t)(s->at + (from - s->start))};
 }
 
-/* Adds a writable segment: its pages as a span, and its addresses except the holes as ranges. */
+/* Adds a writable segment: its pages as a span, and its addresses except the holes as ranges. Its
+ * address and size also go into p->like, even if it cannot be symmetric. */
 static void add_segment(struct finder *f, const ElfW(Phdr) * h)
 {
     struct shmemi_program *p = f->p;

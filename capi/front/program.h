@@ -18,16 +18,17 @@ struct shmemi_span {
 
 /* The part of the program's data that is symmetric, or could be. */
 struct shmemi_program {
-    struct shmemi_span spans[SHMEMI_STATICS];
+    struct shmemi_span spans[SHMEMI_STATICS]; /* pages, which move as a whole */
     uint32_t n_spans;
-    struct shmemi_static ranges[SHMEMI_STATICS]; /* each by offset from the start of the area */
+    /* The symmetric data in the spans: addresses, and the offset from the start of the area. */
+    struct shmemi_static ranges[SHMEMI_STATICS];
     uint32_t n_ranges;
-    size_t size;       /* bytes of all spans */
-    char like[320];    /* text that is the same on PEs that run the same program */
-    bool alone;        /* the process had one thread */
-    bool heap_inside;  /* the allocator's heap begins in the last page of a span */
-    const char *cause; /* why no global is symmetric, or NULL */
-    const char *remedy;
+    size_t size;        /* bytes of all spans */
+    char like[320];     /* text that is the same on PEs that run the same program */
+    bool alone;         /* the process had one thread */
+    bool heap_inside;   /* the allocator's heap begins in the last page of a span */
+    const char *cause;  /* why no global is symmetric, or NULL */
+    const char *remedy; /* if there is a cause */
 };
 
 /* Finds which of the program's data can be symmetric. moved: an earlier init has moved the spans to

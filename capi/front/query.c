@@ -61,7 +61,8 @@ int shmemi_put_ordered(int pe, const char *call)
     return s->net_ordered != 0;
 }
 
-/* Implements shmem_addr_accessible. */
+/* Implements shmem_addr_accessible: returns 1 if addr is symmetric, and PE pe exists and is not
+ * lost, else 0. */
 int shmemi_addr_accessible(const void *addr, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -69,8 +70,9 @@ int shmemi_addr_accessible(const void *addr, int pe, const char *call)
     return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) && shmemi_symmetric(addr, 1);
 }
 
-/* Returns the address at which this process reaches the memory of PE pe at dest, or NULL; in GPU
- * memory it is an address for kernels. */
+/* Implements shmem_ptr: returns the address at which this process reaches the memory of PE pe at
+ * dest, or NULL; in GPU memory it is an address for kernels. Where kernels cannot use mapped_base
+ * of other PEs (p2p is 0), only this PE's own is returned. */
 void *shmemi_ptr(const void *dest, int pe, const char *call)
 {
     if (!shmemi_addr_accessible(dest, pe, call))

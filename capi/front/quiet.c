@@ -30,7 +30,8 @@ static bool check_context(shmem_ctx_t ctx, const char *call)
 
 /* Does what shmemi_fence cannot do inline: waits until the GPU driver's copies are complete, and
  * calls the engine, which orders the operations that this context posts later after those that it
- * has posted so far. */
+ * has posted so far. It does not wait for operations on the network. An error is reported as one of
+ * no single PE (-1). */
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
@@ -70,7 +71,8 @@ static void quiet_rings(const char *call)
 }
 
 /* Waits until the operations on the network that were posted on a context before this call are
- * complete. The engine sets ticket, which is 0 at first, to the number of this quiet. */
+ * complete. The engine sets ticket, which is 0 at first, to the number of this quiet. It returns
+ * SHMEMI_PENDING or SHMEMI_AGAIN while the quiet has to be continued. */
 static void quiet_network(struct shmemi_context *c, const char *call)
 {
     int rc;
@@ -84,7 +86,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
         shmemi_net_lock(call);
         bool begins = ticket == 0;
         rc = shmemi_state.core->quiet(c->number, &ticket);
-        if (begins) {
+        if (begins) { /* the first call of the engine has covered all that was posted */
             c->last_quiet = ticket;
             shmemi_write_once(&c->dirty, SHMEMI_QUIETING);
         }

@@ -17,8 +17,10 @@
 
 #ifdef NVTX_VERSION
 
+/* The domains: one for calls, and one for the proxy's work. NULL: not made yet. */
 static nvtxDomainHandle_t domains[SHMEMI_RANGES_OF];
 
+/* The name of the group of each bit of SHMEMI_RANGE_, which is its name in SHMEM_NVTX. */
 static const char *const groups_by_bit[] = {"init",       "alloc",           "coll",
                                             "wait",       "wait_on_stream",  "test",
                                             "memorder",   "quiet_on_stream", "atomic_fetch",

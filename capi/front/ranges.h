@@ -19,7 +19,9 @@
     bool shmemi_ranged __attribute__((cleanup(shmemi_range_end), unused)) =                        \
         SHMEMI_UNLIKELY(shmemi_state.ranges & (group)) && shmemi_range_begin((group), (call))
 
+/* For SHMEMI_RANGE: begins the range of a call, and returns true. group: one bit, SHMEMI_RANGE_. */
 bool shmemi_range_begin(uint32_t group, const char *call);
+/* For SHMEMI_RANGE: ends the range if *begun is true. */
 void shmemi_range_end(const bool *begun);
 
 /* The core calls the next three functions. */

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How far this PE has read the mailbox of a sender: how many bytes are free again, and how many of
- * these were returned to the sender as credit. */
+/* How far this PE has read the mailbox of a sender, a ring: how many bytes are free again, counted
+ * from init on, and how many of these were returned to the sender as credit. */
 struct incoming {
     uint64_t head, returned;
 };
@@ -63,13 +63,17 @@ void shmemi_receive_close(void)
     incoming = NULL;
 }
 
+/* What a search has found. RECEIVED: a message, which is no longer in the mailbox; the bytes of a
+ * long one are still at its sender. TOO_SHORT: the buffer is too short for the message, which
+ * stays.
+ */
 enum outcome { NOTHING, RECEIVED, TOO_SHORT };
 
 /* A receive call, and the message that it has accepted. */
 struct receipt {
     char *buf;
     size_t capacity;
-    int tag, pe; /* the tag and the sender that the call accepts, or ANY */
+    int tag, pe; /* the tag and the sender that the call accepts, or SHMEMX_ANY_ */
     const char *call;
 
     enum outcome outcome;
@@ -86,8 +90,8 @@ struct receipt {
 
 /* Searches the mailbox that PE pe fills at this PE for the first message whose tag the call
  * accepts. Removes it, copies a short one to the buffer, and counts freed bytes as credit to
- * return. A message that is too long for the buffer stays there. Returns false if there is no such
- * message. The caller has acquired `lock`. */
+ * return, if they are worth a message. A message that is too long for the buffer stays there.
+ * Returns false if there is no such message. The caller has acquired `lock`. */
 static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
@@ -126,7 +130,9 @@ static bool find_from(struct receipt *r, int pe)
 }
 
 /* Searches the mailboxes of all senders for a message, as find_from does for one sender: round
- * robin, beginning after the sender that was served last. The caller has acquired `lock`. */
+ * robin, beginning after the sender that was served last. It skips PEs that have never sent a
+ * message to this one: active has a bit for each PE, which its first message sets. The caller has
+ * acquired `lock`. */
 static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;
@@ -180,8 +186,8 @@ static void describe_bytes(const void *subject, char *text, size_t size)
              w->k * w->part_bytes, r->size, r->found_tag, r->sender);
 }
 
-/* Waits until ready(w), without the time limit of the thread: only the sender's library has to act,
- * and not its program. Returns false if the sender is lost. */
+/* Waits until ready(w), without the time limit of the thread (.limited): only the sender's library
+ * has to act, and not its program. Returns false if the sender is lost. */
 static bool await_ready(struct writing *w, bool (*ready)(void *))
 {
     struct shmemi_send_wait wait = {.ready = ready,
@@ -252,6 +258,7 @@ static bool read_bytes(struct receipt *r)
                                                             .dest = r->buf,
                                                             .call = r->call}))
         return false;
+    /* A reply without a place to write to: nothing more is requested. */
     struct shmemi_mail_clear c = {.number = r->request.number, .dest = SHMEMI_MAIL_PRIVATE};
     send_reply(r, &c);
     return true;

@@ -23,7 +23,8 @@
 /*
  * Reduces in shares: each PE reduces its own share of the elements, which it reads from every
  * source and writes to every dest. Only the share's owner ever reads or writes it, so dest may be
- * source.
+ * source. The first sync shows that the sources are ready, and the last one that the results are
+ * there.
  */
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call)
@@ -126,7 +127,8 @@ static void reduce_large(struct shmemi_team *t, char *dest, const char *source, 
         shmemi_coll_reduce_shares(t, dest + done, source + done, nelems, reducer, call);
 }
 
-/* Reports whether a team reduces so many elements in dest (column_dest.h). */
+/* Reports whether a team reduces so many elements in dest (column_dest.h): they fit into no slot of
+ * its scratch memory, and the cost model (model.h) finds that faster. */
 static bool goes_in_dest(const struct shmemi_team *t, size_t nelems, size_t bytes)
 {
     return bytes > t->slot_size && shmemi_by_nodes(t) && shmemi_model_in_dest(t, bytes) &&
@@ -153,7 +155,7 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
     size_t bytes = shmemi_bytes(nelems, reducer->size);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, bytes, call);
-    shmemi_coll_check_overlap(dest, bytes, source, bytes, true, call);
+    shmemi_coll_check_overlap(dest, bytes, source, bytes, /* may_be_same */ true, call);
     if (nelems == 0)
         return;
     if (goes_in_dest(t, nelems, bytes))
@@ -173,7 +175,8 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, reducer->size), "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, reducer->size), /* what */ "",
+                                /* other */ 0, call);
     shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -187,7 +190,8 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
 }
 
 /* Performs a reducescatter: each PE combines its part of all sources. No PE writes a piece before
- * all PEs have read it, so that dest may be a part of source. */
+ * all PEs have read theirs, so that dest may be a part of source: its own part, or its first one.
+ */
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
 {
@@ -203,9 +207,9 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* Implements reducescatter of a team: checks the arguments. If all nodes have equally many members
- * and the arrays do not overlap, it reduces in columns (the k-th PEs of all nodes), otherwise in
- * parts, one on each PE. Returns 0, or -1. */
+/* Implements reducescatter of a team: checks the arguments. If all nodes have equally many members,
+ * the arrays do not overlap and the memory for rounds suffices (rounds.h), it reduces in columns
+ * (the k-th PEs of all nodes), otherwise in parts, one on each PE. Returns 0, or -1. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -213,7 +217,7 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
     size_t bytes = shmemi_bytes(nelems, reducer->size);
-    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, bytes, /* what */ "", /* other */ 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
     if ((shmemi_has_parts(t) ||

@@ -7,6 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* These implement the reductions and the scans of a team. They return 0, or non-zero if the team is
+ * invalid or a PE is lost. inclusive: a PE's own elements are part of its result. */
 int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
                   const struct shmemi_reducer *reducer, const char *call);
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
@@ -16,7 +18,8 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call);
 
-/* Reduces so that each PE reduces a share of the elements, for any number of elements. */
+/* Reduces so that each PE reduces a share of the elements, for any number of elements. dest may be
+ * source. */
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call);
 
