@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Refuses a buffer with a page in this mapping if its access or name shows that it cannot be
- * moved. */
+/* Refuses a buffer with a page in this mapping, at address `at`, if the mapping's access or name,
+ * as in /proc/self/maps, shows that it cannot be moved. */
 static void check_mapping(struct registration_request *request, uintptr_t at, const char *access,
                           const char *name)
 {
@@ -32,7 +32,9 @@ static void check_mapping(struct registration_request *request, uintptr_t at, co
 }
 
 /* Refuses a buffer unless every page is private memory with read and write access, as the kernel
- * lists it. Pages of a file could not be moved, because they would no longer belong to the file. */
+ * lists it. Shared pages could not be moved, because they would no longer belong to their file. The
+ * kernel lists mappings in ascending order, so `at`, the first address that is not checked yet,
+ * only grows. */
 static void check_mappings(struct registration_request *request)
 {
     struct shmemi_maps maps;

@@ -79,7 +79,8 @@ static void check_local(const void *p, size_t n, const char *what, const char *c
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", what);
 }
 
-/* Checks the arguments of an operation, and returns the offset of its symmetric address. */
+/* Checks the arguments of an operation, the symmetric address and the local one (`local`, which
+ * `what` names), and returns the offset of the symmetric address. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call)
 {
@@ -210,7 +211,8 @@ void shmemi_net_advance(struct shmemi_host_operation *o)
     o->offset += (int64_t)o->nbytes;
 }
 
-/* Posts one operation of at most net_chunk bytes with a request. Returns true if it is pending. */
+/* Posts one operation of at most net_chunk bytes with a request. Returns true if it is pending,
+ * false if it is complete or has failed. */
 bool shmemi_net_start(struct shmemi_host_operation *o)
 {
     *o->request = (struct shmemi_request){0};
@@ -337,7 +339,9 @@ static void put_or_get(struct shmemi_host_operation *o, const void *at)
         shmemi_notify(o->pe);
 }
 
-/* Applies an atomic operation to a word that this process can access, and returns the old value. */
+/* Applies an atomic operation to a word of `width` bytes, 4 or 8, that this process can access
+ * (shmemi_reachable), and returns the old value. A word at a negative offset is in main memory
+ * always; another one is in the memory of a GPU if near_base is NULL. */
 static uint64_t apply_locally(const struct shmemi_host_operation *o, enum shmemi_amo op, int width,
                               int64_t offset)
 {
@@ -381,14 +385,14 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     if (base && shmemi_reachable(o->pe, o->signal_offset)) {
         if (o->nbytes > 0)
             shmemi_move(base + o->offset, o->source, o->nbytes, o->call);
-        apply_locally(o, (enum shmemi_amo)o->op, 8, o->signal_offset);
+        apply_locally(o, (enum shmemi_amo)o->op, sizeof *sig_addr, o->signal_offset);
     } else {
         shmemi_net_do(o);
     }
 }
 
 /* Performs an atomic operation with checked arguments. Returns the old value if the operation is
- * blocking. */
+ * blocking and fetches. A nonblocking one stores it at o->dest: at once, or later by the core. */
 static uint64_t do_atomic(struct shmemi_host_operation *o, const void *at)
 {
     o->offset = offset_of(at, o->width, o->pe, o->call);
@@ -416,8 +420,8 @@ SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
 }
 
 /* Performs an operation whose arguments the program has passed, on the symmetric address `at`, and,
- * for a put with signal, sig_addr. shown: a profiler shows the call as a range. Returns the value
- * that a blocking atomic has fetched, else 0. */
+ * for a put with signal, sig_addr, which is NULL for other operations. shown: a profiler shows the
+ * call as a range. Returns the value that a blocking atomic has fetched, else 0. */
 SHMEMI_INLINE uint64_t perform(struct shmemi_host_operation *o, const void *at,
                                const uint64_t *sig_addr, bool shown)
 {
@@ -436,7 +440,8 @@ SHMEMI_INLINE uint64_t perform(struct shmemi_host_operation *o, const void *at,
 
 /* Defines the slow halves of an operation, which fill in the operation's record: _ranged for files
  * of public functions, which shows the call to a profiler, and _slow for the library's calls within
- * a call. */
+ * a call. type: of the result. params: the parameters. at, sig_addr: see perform. The rest: members
+ * of the record. */
 #define HALVES(type, name, params, at, sig_addr, ...)                                              \
     type shmemi_##name##_slow params                                                               \
     {                                                                                              \

@@ -1,6 +1,6 @@
 /*
- * remote.h: operations on PEs of other nodes, by offset from the user heap (address.h). The caller
- * has checked the arguments; the public functions check theirs first.
+ * remote.h: operations on PEs of other nodes, by offset from the user heap (address.h). The callers
+ * of the shmemi_net_ functions have checked the arguments; the slow halves check theirs first.
  */
 #ifndef SHMEMI_REMOTE_H
 #define SHMEMI_REMOTE_H
@@ -23,7 +23,8 @@ bool shmemi_net_do(struct shmemi_host_operation *o);
 bool shmemi_net_start(struct shmemi_host_operation *o);
 /* Advances a put or get from one part to the next. */
 void shmemi_net_advance(struct shmemi_host_operation *o);
-/* Waits until an operation is complete that shmemi_net_start or shmemi_net_lend has begun. */
+/* Waits until an operation is complete that shmemi_net_start or shmemi_net_lend has begun. pe: its
+ * target. If it has failed, the call fails (failure.h). */
 void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call);
 /* Sends a message of the library's own, a put with signal or an atomic that does not fetch. No
  * quiet of the program waits for it, unless source may not be reused when the call returns. */
@@ -34,8 +35,10 @@ void shmemi_net_message(struct shmemi_host_operation *o);
  * arrived. */
 bool shmemi_net_lend(struct shmemi_host_operation *o);
 
-/* The slow halves of the functions in front.h, called if the PE is on another node or an argument
- * is wrong. The ranged ones show the call to a profiler. */
+/* The slow halves of the functions in front.h, called if the PE is on another node or lost, an
+ * argument is wrong, or the memory is not in a heap that this process stores to (globals,
+ * registered buffers, memory of a GPU); and for every PE if accesses are checked
+ * (SHMEM_CHECKS=full) or shown. The ranged ones show the call to a profiler. */
 #define SHMEMI_HALVES(half)                                                                        \
     void shmemi_put_##half(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,      \
                            const char *call);                                                      \

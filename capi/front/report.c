@@ -83,7 +83,7 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
         }
     } else if (planned && now >= due.at) {
         due.at = 0;
-        report(w, now, false);
+        report(w, now, /* timed_out */ false);
     }
 }
 
@@ -105,10 +105,11 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
         return;
     c->reported = now;
     c->probed = false;
-    report(w, now, true);
+    report(w, now, /* timed_out */ true);
 }
 
-/* Claims a free entry of the status page, and fills it in for shmem-info --live. */
+/* Claims a free entry of the status page, and fills it in for shmem-info --live. Sets w->shown to 1
+ * + the entry's index; if no entry is free it stays 0. */
 void shmemi_publish_wait(struct shmemi_waiter *w)
 {
     for (int i = 0; !w->shown && i < SHMEMI_STATUSPAGE_WAITS; i++) {
@@ -128,7 +129,8 @@ void shmemi_publish_wait(struct shmemi_waiter *w)
     }
 }
 
-/* Removes a wait from the status page. */
+/* Removes a wait from the status page: first since, so that nobody reads the entry, which is free
+ * when the first character of call is 0. */
 void shmemi_withdraw_wait(struct shmemi_waiter *w)
 {
     struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];

@@ -16,8 +16,9 @@
 #include "message.h"
 #include "team_ids.h"
 
-/* Scans in pieces: each PE combines the elements of the first n_ranks PEs, piece by piece; 0: its
- * result is zeros. No PE writes a piece before all PEs have read it, so dest may be source. */
+/* Scans in pieces: each PE combines the elements of the first n_ranks PEs, piece by piece; 0, which
+ * is so at the first PE of an exclusive scan: its result is zeros. No PE writes a piece before all
+ * PEs have read it, so dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int n_ranks, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -50,7 +51,8 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
         return;
     }
     if (t->me + 1 < t->n)
-        shmemi_message_data(t, t->me + 1, dest, acc, bytes, NULL, call); /* posting copies acc */
+        /* No list of lent memory (NULL): so few bytes are copied when they are posted. */
+        shmemi_message_data(t, t->me + 1, dest, acc, bytes, NULL, call);
     if (t->me > 0)
         shmemi_await(t, t->me - 1, call);
     else
@@ -90,7 +92,8 @@ struct piece {
 
 /* Exchanges the totals of nodes for a piece: the first member of each node (its leader) combines
  * the elements of its members, and sends the result to all other leaders, into the parts of a
- * round's memory. `before` becomes the combination of the nodes before this one, if there are any.
+ * round's memory, which stays unchanged until it has arrived (no list of lent memory). `before`
+ * becomes the combination of the nodes before this one, if there are any.
  */
 static void exchange_totals(const struct piece *p, char *before)
 {
@@ -148,8 +151,8 @@ static void exchange_in_steps(const struct piece *p, char *before)
 
 /* Scans a piece: the first member of a node writes the combination of the elements of all earlier
  * nodes to its members, in their dest, which no PE reads any more. Each member combines it with the
- * elements of the members before it (in an inclusive scan, and its own). acc and before: memory for
- * a piece. */
+ * elements of the members before it (in an inclusive scan, and its own), the earlier nodes first.
+ * acc and before: memory for a piece. */
 static void scan_piece(const struct piece *p, char *acc, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -213,15 +216,15 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
     size_t bytes = shmemi_bytes(nelems, reducer->size);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, bytes, call);
-    shmemi_coll_check_overlap(dest, bytes, source, bytes, true, call);
+    shmemi_coll_check_overlap(dest, bytes, source, bytes, /* may_be_same */ true, call);
     if (!shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, bytes, /* what */ "", /* other */ 0, call);
     if (nelems == 0)
         return shmemi_collective_end() ? 0 : -1;
     if (shmemi_has_columns(t) && t->consecutive)
         scan_by_nodes(t, dest, source, nelems, inclusive, reducer, call);
-    else if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)
+    else if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT) /* the same choice in every team */
         scan_small(t, dest, source, nelems, inclusive, reducer, call);
     else
         scan_pieces(t, dest, source, nelems, t->me + (inclusive ? 1 : 0), reducer, call);

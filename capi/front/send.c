@@ -36,19 +36,20 @@ struct outgoing {
     /* Only the thread that has set driven or helped writes the following fields. */
     bool requested; /* the request to send is posted */
     bool failed;    /* a call for another message could not send the bytes */
-    int tag, pe;
+    int tag, pe;    /* of the message, and its receiver */
     const char *buf;
-    size_t nbytes, done;
-    uint64_t next; /* number of the next reply; not reset for later messages of the entry */
+    size_t nbytes, done; /* how many bytes it has, and how many are sent */
+    uint64_t next;       /* number of the next reply; not reset for later messages of the entry */
 };
 
 static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the table of long messages */
 static uint32_t undriven; /* entries in use whose send call has returned; changed under lock */
 
 static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
-/* At init: clears the table of long messages. Returns false if there is no memory. */
+/* At init: clears the table of long messages, whose replies are numbered from 1 on, and allocates
+ * `sent`. Returns false if there is no memory. */
 bool shmemi_send_open(void)
 {
     memset(outgoing, 0, sizeof outgoing);
@@ -195,7 +196,7 @@ bool shmemi_send_await(const struct shmemi_send_wait *w)
     return ready;
 }
 
-/* Sends bytes of long messages whose receivers have replied, without waiting. */
+/* Serves the receiver of one long message, if one has replied and no call sends that message. */
 void shmemi_send_progress(const char *call)
 {
     if (is_due())
@@ -212,7 +213,7 @@ struct sending {
     bool waits; /* shmemx_send; else shmemx_send_test, which returns instead of waiting */
     const char *call;
     struct outgoing *o;
-    uint64_t mark, at; /* the record's first word, and its place in the mailbox */
+    uint64_t mark, at; /* the record's first word, 0 before it is known; its place in the mailbox */
 };
 
 enum { NOT_YET, SENT }; /* results of a send, in addition to SHMEMI_FAILED */
@@ -242,7 +243,7 @@ static void describe(const void *subject, char *text, size_t size)
  * has to return without having sent the message. */
 static bool await_ready(struct sending *s, bool (*ready)(void *))
 {
-    struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
+    struct shmemi_send_wait w = {ready, describe, s, s->pe, /* limited */ true, s->call};
     if (s->waits)
         return shmemi_send_await(&w);
     if (ready(s))
@@ -382,7 +383,7 @@ static void end_call(struct outgoing *o, bool frees)
 static void free_lost(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
-    end_call(o, true);
+    end_call(o, /* frees */ true);
 }
 
 /* Reports whether the receiver of this call's message has replied. */
@@ -425,13 +426,13 @@ static int send_long(struct sending *s)
             return SHMEMI_FAILED;
         }
         if (o->done == o->nbytes) {
-            end_call(o, true);
+            end_call(o, /* frees */ true);
             return SENT;
         }
         if (o->requested ? !await_ready(s, reply_has_arrived) : !post_request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
-            end_call(o, !o->requested);
+            end_call(o, !o->requested); /* without a request nobody knows of the message */
             return unsent_result(s);
         }
         if (o->requested && has_reply(o) && !serve_receiver(o, s->call)) {
@@ -470,7 +471,7 @@ static int serve_send(struct sending *s)
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
     if (!await_ready(s, try_reserve))
         return unsent_result(s);
-    post_record(s, 0, s->buf);
+    post_record(s, /* entry */ 0, s->buf);
     return SENT;
 }
 

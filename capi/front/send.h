@@ -10,6 +10,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Implement shmemx_send and shmemx_send_test. shmemi_send returns 0, or SHMEMI_FAILED;
+ * shmemi_send_test 1 if buf may be reused, 0 if it has to be called again, or SHMEMI_FAILED. */
 int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 
@@ -44,7 +46,8 @@ SHMEMI_INLINE bool shmemi_send_ended(int pe)
                : shmemi_is_lost(pe);
 }
 
-/* Makes progress on long messages, for calls that do not wait. */
+/* Serves the request of a receiver for bytes of a long message, if there is one, for calls that do
+ * not wait. */
 void shmemi_send_progress(const char *call);
 
 #pragma GCC visibility pop

@@ -114,7 +114,8 @@ enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
     shmemi_count(&shmemi_state.live->effort.sleeps, 1);
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     int error = r < 0 ? errno : 0;
-    /* If no writer has cleared the announcement, the next sleep needs no new membarrier. */
+    /* If no writer has cleared the announcement, the next sleep needs no new membarrier. Another
+     * value of ctl->wakes than that before the announcement (EAGAIN) means that a writer has. */
     if (error != ETIMEDOUT || shmemi_read_once(&w->ctl->sleepers) == 0)
         w->stage = SHMEMI_AWAKE;
     return error == ETIMEDOUT ? SHMEMI_OVERSLEPT

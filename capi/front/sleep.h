@@ -16,14 +16,15 @@ bool shmemi_register_sleepers(void);
  * sleep, after one more check of its condition. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w);
 
+/* What has ended a sleep. */
 enum shmemi_sleep_end {
     SHMEMI_WOKEN,       /* by a writer */
     SHMEMI_OVERSLEPT,   /* by the time limit: the thread may sleep again */
     SHMEMI_INTERRUPTED, /* by a signal */
 };
 
-/* Sleeps for up to ns. Preconditions: shmemi_prepare_sleep has returned true, and after that the
- * condition did not hold. */
+/* Sleeps for up to ns nanoseconds. Preconditions: shmemi_prepare_sleep has returned true, and after
+ * that the condition did not hold. */
 enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns);
 
 #pragma GCC visibility pop

@@ -133,7 +133,7 @@ static const char *record_at(const struct shmemi_team *t, const char *own, uint3
     return own + t->round_bytes + position * record_limit(t);
 }
 
-/* Writes the record of this node, from the blocks that its members show. */
+/* Writes the record of this node, from the blocks that its members show. Returns its bytes. */
 static size_t pack_record(const struct shmemi_small_blocks *x, char *record)
 {
     const struct shmemi_team *t = x->t;
@@ -149,7 +149,9 @@ static size_t pack_record(const struct shmemi_small_blocks *x, char *record)
     return record_bytes(x, t->node, record);
 }
 
-/* Sends records of this leader, n bytes, to the position of another leader. */
+/* Sends records of this leader, n bytes from its own record on, to a position at the leader of
+ * `node`. They are in memory of a round, which stays unchanged until they have arrived (no list of
+ * lent memory). */
 static void send_records(const struct shmemi_small_blocks *x, uint32_t node, uint32_t position,
                          const char *own, size_t n)
 {
@@ -239,7 +241,8 @@ static void find_offsets(const struct shmemi_small_blocks *x)
         x->at[rank + 1] += x->at[rank];
 }
 
-/* Exchanges the sizes of all blocks and the small ones: on each node, and between the nodes. */
+/* Exchanges the sizes of all blocks and the small ones: on each node, and between the nodes.
+ * Without small blocks (false) x->limit is 0. */
 bool shmemi_small_blocks_exchange(struct shmemi_small_blocks *x, struct shmemi_team *t,
                                   const void *source, size_t nbytes, const char *call)
 {
