@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static int nvshmem;
+static int nvshmem; /* 1: the program calls the library by NVSHMEM's names */
 
 /* Records that the program calls the library by NVSHMEM's names, so that messages name calls as
  * NVSHMEM does. */

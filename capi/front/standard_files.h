@@ -4,7 +4,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Opens "/" at each of the descriptors 0 to 2 that is closed. */
+/* Opens "/" at each of the descriptors 0 to 2 that is closed, so that no later file gets it. */
 void shmemi_occupy_standard_files(void);
 
 #pragma GCC visibility pop

@@ -62,16 +62,20 @@ int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_
     return 0;
 }
 
-/* Implements shmemx_init_attr: joins the job that flags and attr describe. Returns 0, or non-zero
- * after it has printed an error. */
+/* Implements shmemx_init_attr: joins the job that flags and attr describe; with flags 0, the
+ * launcher's. Returns 0, or non-zero after it has printed an error. */
 int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const char *call)
 {
     if (flags == 0)
-        return shmemi_init_chosen_job(NULL, call);
-    if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM)
-        return refuse(call,
-                      "flags %#x (use SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or 0)",
-                      flags);
+        return shmemi_init_chosen_job(/* job */ NULL, call);
+    if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM) {
+        fprintf(
+            stderr,
+            "shmem: %s: flags %#x (use SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or "
+            "0)\n",
+            call, flags);
+        return -1;
+    }
     const shmemx_init_attr_t plain = SHMEMX_INIT_ATTR_INITIALIZER;
     if (attr == NULL || attr->version != plain.version)
         return refuse(call,

@@ -11,6 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmemx call of its name. They return 0, or non-zero after a message. */
 int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call);
 int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_t *uid,
                                   shmemx_init_attr_t *attr, const char *call);

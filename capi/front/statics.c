@@ -69,9 +69,9 @@ void shmemi_statics_forget(void)
 
 /* ------------------------------------------------------------- what to move */
 
-/* Copies whole pages. It does not use memcpy, because AddressSanitizer's memcpy rejects the red
- * zones between two globals. The fence keeps the compiler from turning the loop into a call of
- * memcpy. */
+/* Copies whole pages: n is a multiple of the 128 bytes of one iteration. It does not use memcpy,
+ * because AddressSanitizer's memcpy rejects the red zones between two globals. The fence keeps the
+ * compiler from turning the loop into a call of memcpy. */
 __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
                                                                          size_t n)
 {
@@ -117,8 +117,9 @@ bool shmemi_file_written(int fd, uint64_t *from, uint64_t *to)
     return true;
 }
 
-/* A window of /proc/self/pagemap: for n pages from the page number `first` on, whether the kernel
- * has memory or swap for them. */
+/* A window of /proc/self/pagemap, which has an entry for each page of the address space: those of n
+ * pages from the page number `first` on, which say whether the kernel has memory or swap for them.
+ */
 struct kernel_view {
     int pagemap; /* -1: unreadable, so every page counts as touched */
     size_t first, n;
@@ -145,8 +146,9 @@ static bool may_have_data(struct kernel_view *v, uintptr_t page)
 }
 
 /* Finds a run of pages of a span, from `at` on and up to `end`, which are all zero or all may
- * contain data. Sets *data to which of the two, and returns the end of the run. After the first
- * init the statics are in the memory file, whose holes show it. */
+ * contain data. Sets *data to which of the two, and returns the end of the run. `at` and `end` are
+ * offsets in the span. After the first init the statics are in the memory file, whose holes show
+ * it. Before, the pages that come from the program's file (filled) count as data. */
 static size_t find_run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
                        bool *data)
 {

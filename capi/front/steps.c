@@ -9,8 +9,9 @@
 #include "steps.h"
 
 /* Plans the steps of an exchange of m PEs. In each step the PEs form groups of one size, and the
- * product of the sizes is m. Returns false if m has a prime factor above 7, or if the plan needs
- * more than SHMEMI_MAX_STEPS steps or more than SHMEMI_LINES cache lines. */
+ * product of the sizes is m. For a PE that takes no part (me >= m) the steps mean nothing. Returns
+ * false if m has a prime factor above 7, or if the plan needs more than SHMEMI_MAX_STEPS steps or
+ * more than SHMEMI_LINES cache lines. */
 static bool plan_groups(uint32_t m, uint32_t me, struct shmemi_steps *steps)
 {
     static const uint8_t groups[] = {4, 2, 3, 5, 7};

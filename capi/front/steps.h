@@ -7,9 +7,9 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-    SHMEMI_MAX_STEPS = 8,
+    SHMEMI_MAX_STEPS = 8, /* the most steps of a plan */
     SHMEMI_LINE_SETS = 2, /* used alternately by consecutive exchanges */
-    SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
+    SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS, /* of a set */
 };
 
 /* The numbers of the first lines (cache lines with a contribution each) of a set: the contribution
@@ -22,15 +22,15 @@ enum { SHMEMI_LINE_GIVEN, SHMEMI_LINE_RESULT, SHMEMI_LINE_SPREAD, SHMEMI_LINES_O
  * the PE is the digit-th of them. */
 struct shmemi_step {
     uint32_t first, stride;
-    uint8_t size, digit;
-    uint8_t line; /* the first line that others of the group write at this PE */
+    uint8_t size, digit; /* size: how many PEs the group has */
+    uint8_t line;        /* the first line that others of the group write at this PE */
 };
 
 /* The plan of one PE. The first `whole` PEs take part in all steps. Each PE beyond them sends its
  * contribution to one of them before the steps, and gets the result from it afterwards. */
 struct shmemi_steps {
     uint32_t whole;
-    uint32_t n;
+    uint32_t n; /* how many steps */
     struct shmemi_step step[SHMEMI_MAX_STEPS];
 };
 

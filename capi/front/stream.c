@@ -85,9 +85,10 @@ static void enqueue(struct shmemi_stream_work w, struct CUstream_st *stream, con
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Checks a symmetric argument, which `name` names in the error, and returns its address in the
- * heap. For a registered buffer the program may pass the buffer's own address, which kernels do not
- * know. */
+/* Checks a symmetric argument of n bytes, which `name` names in the error and which has to be
+ * aligned to `align` bytes, a power of two, and returns its address in the heap. For a registered
+ * buffer the program may pass the buffer's own address, which kernels do not know. Globals are
+ * refused: they are not in the heap, to which kernels have access. */
 static void *heap_address(const char *name, const void *p, size_t n, size_t align, const char *call)
 {
     int64_t offset = shmemi_in_heap(p, n) ? (int64_t)((uintptr_t)p - shmemi_state.heap_base)
@@ -126,7 +127,7 @@ static void check_signal_op(int op, const char *call)
 
 /* ------------------------------------------------------ one PE with another */
 
-/* Checks a put on a stream, and queues it. */
+/* Checks a put on a stream, and queues it. nbi: 1 for a nonblocking put. */
 static void queue_put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                       struct CUstream_st *stream, const char *call)
 {
@@ -134,7 +135,7 @@ static void queue_put(void *dest, const void *source, size_t n, int pe, uint32_t
     shmemi_check_pe(pe, call);
     if (n == 0)
         return;
-    dest = heap_address("dest", dest, n, 1, call);
+    dest = heap_address("dest", dest, n, /* align */ 1, call);
     check_local("source", source, call);
     enqueue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
 }
@@ -144,17 +145,17 @@ static void queue_put(void *dest, const void *source, size_t n, int pe, uint32_t
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
-    queue_put(dest, source, n, pe, 0, stream, call);
+    queue_put(dest, source, n, pe, /* nbi */ 0, stream, call);
 }
 
 /* Enqueues a nonblocking put on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
-    queue_put(dest, source, n, pe, 1, stream, call);
+    queue_put(dest, source, n, pe, /* nbi */ 1, stream, call);
 }
 
-/* Checks a get on a stream, and queues it. */
+/* Checks a get on a stream, and queues it. nbi: 1 for a nonblocking get. */
 static void queue_get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                       struct CUstream_st *stream, const char *call)
 {
@@ -162,7 +163,7 @@ static void queue_get(void *dest, const void *source, size_t n, int pe, uint32_t
     shmemi_check_pe(pe, call);
     if (n == 0)
         return;
-    source = heap_address("source", source, n, 1, call);
+    source = heap_address("source", source, n, /* align */ 1, call);
     check_local("dest", dest, call);
     enqueue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
 }
@@ -172,14 +173,14 @@ static void queue_get(void *dest, const void *source, size_t n, int pe, uint32_t
 void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
-    queue_get(dest, source, n, pe, 0, stream, call);
+    queue_get(dest, source, n, pe, /* nbi */ 0, stream, call);
 }
 
 /* Enqueues a nonblocking get on a stream: a quiet on the stream completes it. */
 void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
-    queue_get(dest, source, n, pe, 1, stream, call);
+    queue_get(dest, source, n, pe, /* nbi */ 1, stream, call);
 }
 
 /* Implements shmemx_<type>_p_on_stream. */
@@ -214,7 +215,7 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
     check_signal_op(sig_op, call);
     sig_addr = heap_address("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
     if (n > 0) {
-        dest = heap_address("dest", dest, n, 1, call);
+        dest = heap_address("dest", dest, n, /* align */ 1, call);
         check_local("source", source, call);
     }
     enqueue(n > 0 ? shmemi_work_put_signal(dest, source, n, sig_addr, signal, sig_op, pe, nbi)
@@ -227,7 +228,7 @@ void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t
                               uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                               const char *call)
 {
-    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 0, stream, call);
+    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, /* nbi */ 0, stream, call);
 }
 
 /* Enqueues a nonblocking put with signal on a stream: a quiet on the stream completes it. */
@@ -235,14 +236,15 @@ void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint
                                   uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                                   const char *call)
 {
-    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 1, stream, call);
+    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, /* nbi */ 1, stream, call);
 }
 
 /* Enqueues an update of a signal on a stream: a put with signal without bytes. */
 void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                           struct CUstream_st *stream, const char *call)
 {
-    put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, pe, 0, stream, call);
+    put_signal(/* dest */ NULL, /* source */ NULL, /* n */ 0, sig_addr, signal, sig_op, pe,
+               /* nbi */ 0, stream, call);
 }
 
 /* Checks the arguments of a put with notification and enqueues it on the stream. nbi: 1 for a
@@ -254,7 +256,7 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
     shmemi_check_pe(pe, call);
     shmemi_notification_check(notify, call);
     if (n > 0) {
-        dest = heap_address("dest", dest, n, 1, call);
+        dest = heap_address("dest", dest, n, /* align */ 1, call);
         check_local("source", source, call);
     } else {
         dest = (void *)shmemi_state.heap_base; /* the program's dest may be any value */
@@ -266,7 +268,7 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
 void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
                               struct CUstream_st *stream, const char *call)
 {
-    put_notify(dest, source, n, notify, pe, 0, stream, call);
+    put_notify(dest, source, n, notify, pe, /* nbi */ 0, stream, call);
 }
 
 /* Enqueues a nonblocking put on a stream that increments a notification counter of its target: a
@@ -274,7 +276,7 @@ void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int noti
 void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
                                   struct CUstream_st *stream, const char *call)
 {
-    put_notify(dest, source, n, notify, pe, 1, stream, call);
+    put_notify(dest, source, n, notify, pe, /* nbi */ 1, stream, call);
 }
 
 /* Checks a call on a notification counter on a stream. */
@@ -318,7 +320,7 @@ void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
     check_gpu(call);
     check_comparison(cmp, call);
     sig_addr = heap_address("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
-    enqueue(shmemi_work_count(sig_addr, 1, value, cmp, 8), stream, call);
+    enqueue(shmemi_work_count(sig_addr, /* words */ 1, value, cmp, sizeof *sig_addr), stream, call);
 }
 
 /* Makes a stream wait until the comparison holds for n words of this PE: with value for all, or, if
@@ -329,7 +331,7 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call)
 {
-    size_t bytes = width & 15; /* without SHMEMI_SIGNED */
+    size_t bytes = width & 15; /* without SHMEMI_SIGNED, which is above these bits */
     check_gpu(call);
     check_comparison(cmp, call);
     if (n == 0)
@@ -393,8 +395,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
                      "root PE %d does not exist, the team has %d", root, n_pes);
     if (n == 0)
         return 0;
-    dest = heap_address("dest", dest, n, 1, call);
-    source = heap_address("source", source, n, 1, call);
+    dest = heap_address("dest", dest, n, /* align */ 1, call);
+    source = heap_address("source", source, n, /* align */ 1, call);
     enqueue(shmemi_work_broadcast(dest, source, n, root, team, n_pes), stream, call);
     return 0;
 }
@@ -409,8 +411,9 @@ static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void
         return -1;
     if (n == 0)
         return 0;
-    dest = heap_address("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
-    source = heap_address("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
+    dest = heap_address("dest", dest, shmemi_bytes((size_t)n_pes, n), /* align */ 1, call);
+    source = heap_address("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n,
+                          /* align */ 1, call);
     enqueue(blocks ? shmemi_work_alltoall(dest, source, n, team, n_pes)
                    : shmemi_work_fcollect(dest, source, n, team, n_pes),
             stream, call);
@@ -421,14 +424,14 @@ static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return queue_exchange(false, team, dest, source, n, stream, call);
+    return queue_exchange(/* blocks */ false, team, dest, source, n, stream, call);
 }
 
 /* Enqueues an alltoall on a stream. */
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return queue_exchange(true, team, dest, source, n, stream, call);
+    return queue_exchange(/* blocks */ true, team, dest, source, n, stream, call);
 }
 
 /* Enqueues reduce or reducescatter on a stream. width: the bytes of an element, with SHMEMI_SIGNED
@@ -438,7 +441,7 @@ static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const vo
                            size_t n, uint32_t width, int op, struct CUstream_st *stream,
                            const char *call)
 {
-    size_t bytes = width & 15; /* without SHMEMI_SIGNED and SHMEMI_REAL */
+    size_t bytes = width & 15; /* without SHMEMI_SIGNED and SHMEMI_REAL, above these bits */
     int n_pes = check_team(team, call);
     if (n_pes < 0)
         return -1;
@@ -458,7 +461,7 @@ static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const vo
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
-    return queue_reduction(false, team, dest, source, n, width, op, stream, call);
+    return queue_reduction(/* scatter */ false, team, dest, source, n, width, op, stream, call);
 }
 
 /* Enqueues a reducescatter on a stream. */
@@ -466,5 +469,5 @@ int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *sourc
                                 uint32_t width, int op, struct CUstream_st *stream,
                                 const char *call)
 {
-    return queue_reduction(true, team, dest, source, n, width, op, stream, call);
+    return queue_reduction(/* scatter */ true, team, dest, source, n, width, op, stream, call);
 }

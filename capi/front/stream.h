@@ -22,6 +22,9 @@ struct __nv_bfloat16 {
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements a shmemx call that ends in _on_stream. n counts bytes in puts, gets and copying
+ * collectives, words in waits, and elements in reductions. The functions that return int return 0,
+ * or -1 for SHMEM_TEAM_INVALID; other wrong arguments end the job. */
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call);
 void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,

@@ -101,7 +101,7 @@ struct flights {
     struct shmemi_request requests[FLIGHTS];
 };
 
-/* Waits until the operation in an entry of f's arrays is complete, if one is under way. */
+/* Waits until the operation in an entry (slot) of f's arrays is complete, if one is under way. */
 static void complete_entry(struct flights *f, uint32_t slot)
 {
     if (f->pending[slot])
@@ -189,7 +189,8 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
 #define BETWEEN ((size_t)4096)
 
 /* Gets blocks together with the bytes between them into buffers, as many blocks at a time as STAGES
- * buffers hold, and copies the blocks from there. */
+ * buffers hold, and copies the blocks from there. Blocks do not overlap, and each fits in a buffer.
+ */
 static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                          const char *call)
 {
@@ -224,6 +225,8 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
 static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {
+    /* Blocks that overlap at the other PE (sst < bsize) make the difference huge, so that each has
+     * an operation of its own. */
     if (b->from_step - b->bytes <= BETWEEN && b->bytes <= STAGE / 4) {
         get_covering(ctx, b, offset, pe, call);
         return;

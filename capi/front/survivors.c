@@ -57,8 +57,8 @@ static void report_losses(const struct shmemi_team *t, const struct shmemi_commo
     }
 }
 
-/* Makes the team of those members of t that are not lost according to c; NULL if there is no
- * memory. */
+/* Makes the team of those members of t that are not lost according to c, without a slot yet; NULL
+ * if there is no memory. */
 static struct shmemi_team *make_remaining(const struct shmemi_team *t,
                                           const struct shmemi_common *c)
 {
@@ -76,6 +76,7 @@ static struct shmemi_team *make_remaining(const struct shmemi_team *t,
 static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, const char *call)
 {
     size_t size = shmemi_common_size(parent);
+    /* The third and the fourth part of that memory: shmemi_agree uses the first two. */
     struct shmemi_common *lost = (void *)(parent->agreeing + 2 * size),
                          *all = (void *)(parent->agreeing + 3 * size);
     fill_contribution(parent, lost);

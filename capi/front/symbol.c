@@ -18,13 +18,13 @@
 
 /* The program's file, mapped when a name is first looked up, and never unmapped. */
 static struct {
-    const char *bytes;
+    const char *bytes; /* NULL: it cannot be read */
     size_t size;
-    uintptr_t bias;
+    uintptr_t bias; /* the load address: what addresses in memory have in excess */
 } image;
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the cached names */
 
 /* Callback of dl_iterate_phdr, which passes the program first: records the difference between the
  * program's addresses in memory and in its file, and stops. */

@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define SHMEMI_SYMBOL 104
+#define SHMEMI_SYMBOL 104 /* bytes of such a name, with its final 0; a longer one is cut */
 
 /* Writes the name of the object at an address, as "name" or "name+0x10". False: the program's file
  * has no name for it, and text is "". */

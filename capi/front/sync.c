@@ -12,13 +12,14 @@
 #include "team_ids.h"
 #include "team.h"
 
-/* Under full checks, ends the job if the members of the team have made different calls. */
+/* Under full checks, ends the job if the members of the team have made different calls. A sync has
+ * no arrays, and no further argument to compare. */
 static void compare_calls(struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||
         !shmemi_collective_begin(t, call))
         return;
-    shmemi_coll_check_arguments(t, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, NULL, NULL, 0, /* what */ "", /* other */ 0, call);
     shmemi_collective_end();
 }
 
@@ -37,7 +38,7 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_check_arguments(t, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, NULL, NULL, 0, /* what */ "", /* other */ 0, call);
     shmemi_sync_members(t, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -40,28 +40,32 @@ struct shmemi_team {
     bool even;          /* all nodes have equally many members */
     bool consecutive;   /* the ranks on each node are consecutive */
     bool in_memory;     /* all members are on this PE's node, with their heaps in main memory */
-    /* Messages (message.h): how many this PE has sent to and received from each member, and the
-     * offset of its inbox below the user heap. */
+    /* Messages (message.h): how many this PE has sent to and awaited from each member, by rank, and
+     * the offset of the inbox from the user heap, the same at every member. Like the other offsets
+     * of a team it is negative: its memory is below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
-    /* Exchanges by cache lines (lines.h): how many there were, and the offset of the lines. */
+    /* Exchanges by cache lines (lines.h): how many there were, and the offset of the lines from the
+     * user heap. */
     uint64_t line_exchanges;
     int64_t lines;
     struct shmemi_steps steps;
-    /* Scratch memory for exchanges (exchange.h): two sets of slots, used alternately. A slot has
-     * slot_size bytes, and a set round_size. NULL: none. */
+    /* Scratch memory for exchanges (exchange.h), at its address in this process: two sets of slots,
+     * used alternately. Such a slot is a place for the values of one member or step, and no team
+     * slot. It has slot_size bytes, and a set round_size. NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
-    /* Memory for the rounds (pieces) of reductions between nodes (columns.h), and how many rounds
-     * were begun; NULL: none. */
+    /* Memory for the rounds (pieces) of reductions between nodes (columns.h), at its address in
+     * this process; the bytes that a PE sends in a round, and as many that it receives; and how
+     * many rounds were begun. NULL: none. */
     char *rounds;
     size_t round_bytes;
     int rounds_place; /* which memory for rounds (team_ids.h) the team has; -1: none */
     uint64_t rounds_begun;
     long *psync; /* an active set's words for its messages (activeset_messages.h); else NULL */
     uint64_t exchanges; /* how many exchanges were begun: their parity selects the set of slots */
-    /* Agreements (agree.c): how many there were, their offset below the user heap, and memory for
-     * four contributions and a byte for each member. */
+    /* Agreements (agree.c): how many there were, the offset of their memory from the user heap, and
+     * local memory for four contributions and a byte for each member. */
     uint64_t agreed;
     int64_t agreements;
     char *agreeing;
@@ -74,14 +78,14 @@ struct shmemi_team {
 
 extern struct shmemi_team shmemi_world;
 
-/* Places the team's inbox at an offset below the user heap, and its lines after it. Returns the
- * offset of the end of the lines. */
+/* Places the team's inbox at an offset from the user heap, which is negative, and its lines after
+ * it. Returns the offset of the end of the lines. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox);
 
 /* Returns the rank of a PE; -1 if it is not a member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
-int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks */
+int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks; NULL: no memory */
 
 /* Returns the index, within the team, of the node of a rank. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank);

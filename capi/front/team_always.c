@@ -18,7 +18,8 @@
 #include <stdlib.h>
 
 /* Returns the place of a predefined team in the memory for rounds, if it is on several nodes. The
- * two that may be have the places that no other team gets (team_ids.c). */
+ * two that may be, SHMEMX_TEAM_SAME_MYPE_NODE and SHMEMX_TEAM_GPU_LEADERS, have the places that no
+ * other team gets (team_ids.c). */
 static int rounds_place_of(shmem_team_t team)
 {
     return team == SHMEMX_TEAM_SAME_MYPE_NODE ? 0 : 1;
