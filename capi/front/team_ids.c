@@ -23,6 +23,7 @@ static uint32_t generations[SHMEMI_TEAM_SLOTS];
 enum { PLACES_OF_ALWAYS = 2 };
 static uint64_t places;
 _Static_assert(SHMEMI_ROUNDS_PLACES <= 64, "a place has a bit");
+/* Guards changes of teams and places. Teams are read without it: a claim checks again. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The predefined teams but the world, by handle; a team without PEs does not exist. */
@@ -146,8 +147,8 @@ static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool
                  "team %d does not exist", (int)team);
 }
 
-/* Returns the team with a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for a handle
- * without a team. */
+/* Returns the team with a handle; NULL for SHMEM_TEAM_INVALID, and for a predefined team without
+ * PEs. Ends the program for a handle without a team. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))

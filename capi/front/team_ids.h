@@ -19,7 +19,8 @@ extern struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle */
 /* Returns the predefined team, other than the world, with this handle; NULL if there is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
-/* Returns the team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program if no team has the
+/* Returns the team of a handle; NULL for SHMEM_TEAM_INVALID, and for a predefined team that has no
+ * PEs here (SHMEMX_TEAM_GPU_LEADERS at a PE that is no leader). Ends the program if no team has the
  * handle. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
@@ -37,7 +38,9 @@ struct shmemi_team_id {
  * from bit SHMEMI_FIRST_PLACE on one for each place in the memory for rounds. */
 enum { SHMEMI_FIRST_PLACE = SHMEMI_TEAM_SLOTS - 64 };
 void shmemi_team_ids_free(uint64_t *out);
-/* Returns the id of the i-th new team of a call, by the bits that all its PEs have set. */
+/* Returns the id of the i-th new team of a call, i from 0 on, by the bits that all its PEs have
+ * set.
+ */
 struct shmemi_team_id shmemi_team_ids_choose(const uint64_t *free, int i);
 
 /* Enters the n teams that are not NULL into their slots. Returns false, and enters none, if another
@@ -61,7 +64,8 @@ void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t
                                        const char *call),
                           const char *call);
 
-/* Returns the highest slot that a team of this PE occupies. */
+/* Returns the highest slot that a team of this PE occupies; at least that of the last predefined
+ * team. */
 int shmemi_team_ids_highest(void);
 
 bool shmemi_teams_made(void); /* reports whether any team made by the program exists */

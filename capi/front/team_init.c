@@ -37,12 +37,12 @@ _Static_assert(sizeof(struct proposal) == 144, "the size in runtime/job/area.tea
 
 /* The reply of rank 0, followed by the PEs of the team by rank. */
 struct reply {
-    uint64_t word;
-    int32_t verdict;
+    uint64_t word;   /* the id and the round (word_of), written last */
+    int32_t verdict; /* GOOD and so on */
     struct shmemi_team_id id;
     /* In a refusal: two PEs that conflict, and the numbers that they have passed. */
     int32_t pes[2], numbers[2];
-    int32_t spare[7];
+    int32_t spare[7]; /* not used */
     int32_t list[];
 };
 _Static_assert(sizeof(struct reply) == 64, "the size in runtime/job/area.teamInitSize");
@@ -55,13 +55,14 @@ enum { PE_BITS = 24, ROUND_BITS = 8 };
 
 /* A team that is being made, as a member sees it. */
 struct forming {
-    uint64_t id, round;
-    int root, n, rank;
-    int32_t *list;   /* rank 0: the PEs by rank */
-    uint64_t *words; /* rank 0: a copy of the words of all PEs, if the root is on another node */
+    uint64_t id, round; /* the program's id, and the present round, from 1 on */
+    int root, n, rank;  /* the PE that has made the id; the team's size; this PE's rank */
+    int32_t *list;      /* rank 0: the PEs by rank */
+    uint64_t *words;    /* rank 0: a copy of the words of all PEs, if the root is on another node */
     const char *call;
 };
 
+/* One thread of a PE makes a team at a time: all use the same words in the areas. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t made; /* how many ids this PE has made */
 

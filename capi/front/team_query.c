@@ -22,7 +22,8 @@ int shmemi_team_n_pes(shmem_team_t team, const char *call)
     return t == NULL ? -1 : t->n;
 }
 
-/* Implements shmem_team_get_config. */
+/* Implements shmem_team_get_config: sets the fields of *config that mask selects. Returns 0, or -1
+ * if the handle is not a team. */
 int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *config,
                            const char *call)
 {
@@ -49,7 +50,7 @@ int shmemi_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to, const c
     return shmemi_team_rank(b, a->pes[pe]);
 }
 
-/* Implements shmem_team_ptr. */
+/* Implements shmem_team_ptr: shmem_ptr for PE pe of a team; NULL if there is no such team or PE. */
 void *shmemi_team_ptr(shmem_team_t team, const void *dest, int pe, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);

@@ -6,6 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmem call of its name (shmemi_team_ptr: shmem_team_ptr), with its results.
+ */
 int shmemi_team_my_pe(shmem_team_t team, const char *call);
 int shmemi_team_n_pes(shmem_team_t team, const char *call);
 int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *config,

@@ -28,8 +28,8 @@
 /* One new team, as this PE sees it, by ranks of the parent. */
 struct plan {
     int start, stride, size;
-    int num_contexts;
-    bool member;
+    int num_contexts; /* as the program has configured */
+    bool member;      /* this PE is in the team */
 };
 
 /* What each PE of the parent contributes to the agreement on a slot, and its result. */
@@ -133,7 +133,8 @@ static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **m
 }
 
 /* Makes n teams (up to two) of a parent; all PEs of the parent call it together. args: three
- * arguments that have to be equal on all PEs. Returns 0 on every PE, or -1 on every PE. */
+ * arguments that have to be equal on all PEs. handles[i]: where the handle of team i goes, if this
+ * PE is in it. Returns 0 on every PE, or -1 on every PE. */
 static int split_team(struct shmemi_team *parent, const struct plan *plans, int n,
                       const struct argument *args, shmem_team_t **handles, const char *call)
 {
@@ -142,11 +143,12 @@ static int split_team(struct shmemi_team *parent, const struct plan *plans, int 
     int64_t flags = GOOD, result;
     if (!shmemi_collective_begin(parent, call))
         return -1;
+    /* Compares the names of the calls alone; the arguments are compared with the votes. */
     shmemi_coll_check_arguments(parent, NULL, NULL, 0, "", 0, call);
     for (int i = 0; i < n; i++) {
         made[i] = plans[i].member ? make_from_plan(parent, &plans[i]) : NULL;
         if (plans[i].member && made[i] == NULL)
-            flags = CLAIMED;
+            flags = CLAIMED; /* and not MEMORY */
     }
     do
         result = agree_on_slots(parent, made, n, flags, args, ids, call);
@@ -219,7 +221,7 @@ int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, i
                               shmem_team_t *new_team, const char *call)
 {
     struct plan p = {start, stride, size, contexts_of(config, config_mask, call), false};
-    return split_strided(parent_team, p, false, new_team, call);
+    return split_strided(parent_team, p, /* each */ false, new_team, call);
 }
 
 /* Splits a team by each PE's own start, stride and size. */
@@ -228,7 +230,7 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
                            shmem_team_t *new_team)
 {
     struct plan p = {start, stride, size, contexts_of(config, config_mask, __func__), false};
-    return split_strided(parent_team, p, true, new_team, "nvshmem_team_split_strided");
+    return split_strided(parent_team, p, /* each */ true, new_team, "nvshmem_team_split_strided");
 }
 
 /* Implements shmem_team_split_2d: this PE's row and column of the parent, xrange PEs wide, are two
@@ -249,7 +251,7 @@ int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_
         {row, 1, n - row < width ? n - row : width, contexts_of(xconfig, xmask, call), true},
         {x, width, (n - x + width - 1) / width, contexts_of(yconfig, ymask, call), true},
     };
-    const struct argument args[3] = {{"xrange", xrange}};
+    const struct argument args[3] = {{"xrange", xrange}}; /* the others are 0 on all PEs */
     shmem_team_t *handles[2] = {xteam, yteam};
     return split_team(parent, plans, 2, args, handles, call);
 }

@@ -6,6 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Each implements the shmem call of its name. The splits return 0, or -1; the same on all PEs of
+ * the parent that have passed the same arguments. */
 int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
                               const shmem_team_config_t *config, long config_mask,
                               shmem_team_t *new_team, const char *call);

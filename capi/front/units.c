@@ -22,7 +22,7 @@ void shmemi_device_unregister(struct shmemi_unit *unit);
 int shmemi_context(const void *target, void *context, size_t size);
 #pragma GCC visibility pop
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */
 /* The units that have registered. */
 static struct shmemi_unit *units;
 
@@ -133,7 +133,7 @@ void shmemi_units_end(bool reset)
     /* After a reset of the GPU no copy is left to clear, and a driver call would make a new CUDA
      * context. */
     for (struct shmemi_unit *u = units; active && !reset && u != NULL; u = u->next)
-        (void)u->set(NULL, image.job.device);
+        (void)u->set(NULL, image.job.device); /* NULL: zeros */
     active = false;
     pthread_mutex_unlock(&mutex);
 }
@@ -174,7 +174,8 @@ void shmemi_device_unregister(struct shmemi_unit *unit)
 }
 
 /* Implements shmem_ctx(target) of the host: fills in a context object for kernels, which has the
- * addresses of the image and of the heap. */
+ * addresses of the image and of the heap. size: of the object in the program's headers. Returns 0;
+ * errors end the job. */
 int shmemi_context(const void *target, void *context, size_t size)
 {
     static const char call[] = "shmem_ctx";

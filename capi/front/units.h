@@ -18,7 +18,7 @@ void shmemi_units_end(bool reset);
 /* Makes the image of the job's state for kernels, unless it is made. Returns 0, or -1 and an error.
  * The state that a kernel uses is a copy of this image. */
 int shmemi_units_make_image(char *error, size_t size);
-/* Returns the image that shmemi_units_make_image has made. */
+/* Returns the image that shmemi_units_make_image has made: a struct shmemi_device_image. */
 const void *shmemi_units_image(void);
 
 #pragma GCC visibility pop

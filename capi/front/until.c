@@ -16,11 +16,11 @@
 
 /* A wait's comparison, for its report. */
 struct comparison {
-    const void *ivar;
-    int cmp;
-    int width;
+    const void *ivar; /* the word's address */
+    int cmp;          /* SHMEM_CMP_ */
+    int width;        /* bytes of the word: 2, 4 or 8 */
     bool is_signed;
-    uint64_t value;
+    uint64_t value; /* with which the word is compared */
 };
 
 /* Returns the text of a comparison for reports: ">=" for SHMEM_CMP_GE. */
@@ -152,7 +152,8 @@ COMPARISONS(uint32_t, u32, 4, false)
 COMPARISONS(int64_t, i64, 8, true)
 COMPARISONS(uint64_t, u64, 8, false)
 
-/* Implements shmem_signal_fetch. */
+/* Implements shmem_signal_fetch: returns the signal's present value, after one poll of the network.
+ * SHMEM_CMP_EQ only passes the check of a comparison. */
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
     check(sig_addr, SHMEM_CMP_EQ, sizeof *sig_addr, call);

@@ -23,6 +23,7 @@ int shmemi_test_u32(const void *ivar, int cmp, uint32_t value, const char *call)
 int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
 int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call);
 
+/* Each implements the shmem call of its name. */
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call);
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
 

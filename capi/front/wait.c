@@ -233,7 +233,7 @@ static bool sleep_once(struct shmemi_waiter *w)
     if (w->overslept) {
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
         w->steps = UINT32_MAX;
-        return !note_if_over(w, shmemi_now(), false);
+        return !note_if_over(w, shmemi_now(), /* interrupted */ false);
     }
     /* A peer is writing to this PE, though not yet to the awaited word. Staying awake for a while
      * costs the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE
@@ -304,7 +304,7 @@ static bool awake_step(struct shmemi_waiter *w)
     uint64_t now = clock_step(w);
     if (now - w->awake >= awake_ns(w, shared))
         w->steps = UINT32_MAX; /* the next step sleeps */
-    return !note_if_over(w, now, false);
+    return !note_if_over(w, now, /* interrupted */ false);
 }
 
 /* Does one step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins,

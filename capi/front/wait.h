@@ -19,11 +19,13 @@
  * because the thread's time limit has passed. */
 bool shmemi_wait_step(struct shmemi_waiter *w);
 
-/* Ends a wait that took at least one step. */
+/* Ends a wait that took at least one step. The same waiter may begin another wait afterwards. */
 void shmemi_wait_over(struct shmemi_waiter *w);
 
-/* Waits until cond, an expression that reads memory atomically, holds, or a PE is lost. The last
- * arguments set further fields of the waiter. */
+/* Waits until cond, an expression that reads memory atomically, holds, or until a loss or a time
+ * limit ends the wait, as the fields whom and limited of the waiter say. cond is evaluated again
+ * and again, and not once more after such an end: the caller finds out what has ended the wait. The
+ * last arguments set further fields of the waiter. */
 #define SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, ...)                               \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
@@ -56,7 +58,8 @@ SHMEMI_INLINE void shmemi_fail_test_if_lost(const char *call)
         shmemi_fail_lost(pe, call);
 }
 
-/* Implements shmemx_wait_limit. */
+/* Implements shmemx_wait_limit: sets this thread's limit for later waits, in nanoseconds (0: none).
+ * Returns 1 if the limit before has ended a wait, else 0. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call);
 
 #pragma GCC visibility pop

@@ -43,16 +43,16 @@ struct shmemi_wait_clock {
     uint64_t since;    /* when it began; 0: the clock was not read yet */
     uint64_t reported; /* when the last report was made */
     uint32_t requests; /* state.report_requests when it was last read */
-    bool probed;
+    bool probed;       /* late PEs were asked what they are doing, for the next report */
 };
 
 /* The state of one wait. Each wait that does not end at once clears one of these, so fields that
  * only long waits need are not in it. */
 struct shmemi_waiter {
-    struct shmemi_ctl *ctl; /* the control page on which it sleeps */
-    const char *call;
-    shmemi_describe describe;
-    const void *subject;
+    struct shmemi_ctl *ctl;   /* the control page on which it sleeps */
+    const char *call;         /* the program's call that waits */
+    shmemi_describe describe; /* for reports; NULL: they do not say what the wait is for */
+    const void *subject;      /* the argument of describe and late */
     struct shmemi_wait_clock clock;
     uint64_t first;      /* when the clock was first read, 0: not yet */
     uint64_t awake;      /* when the wait last began to spin or yield; 0: not yet */
@@ -61,14 +61,14 @@ struct shmemi_waiter {
     uint32_t unclocked;  /* steps since the clock was read */
     uint32_t wakes;      /* the value of the futex word at the announcement */
     uint32_t membarrier; /* the number of the membarrier that the sleep needs */
-    uint32_t nap_us;
-    uint64_t announced; /* when the sleeper was announced */
-    shmemi_late late;   /* lists the awaited PEs, or NULL; not used if about is set */
-    uint64_t began;     /* with stalls: when the wait began, 0: not yet */
-    bool stalls;        /* it waits for room for an operation, and counts as a stall */
-    bool woken;         /* it has slept, and a writer has woken it */
-    bool overslept;     /* the last step was a sleep that ended by its time limit */
-    bool polling;       /* counted in state.pollers */
+    uint32_t nap_us;     /* the length of the next sleep, in microseconds */
+    uint64_t announced;  /* when the sleeper was announced */
+    shmemi_late late;    /* lists the awaited PEs, or NULL; not used if about is set */
+    uint64_t began;      /* with stalls: when the wait began, 0: not yet */
+    bool stalls;         /* it waits for room for an operation, and counts as a stall */
+    bool woken;          /* it has slept, and a writer has woken it */
+    bool overslept;      /* the last step was a sleep that ended by its time limit */
+    bool polling;        /* counted in state.pollers */
     enum shmemi_sleep_stage stage;
     enum shmemi_whom whom;
     int pe; /* the awaited PE, if about is set */

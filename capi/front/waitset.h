@@ -13,8 +13,11 @@
 /* The type as which words are compared; the names end like the functions of until.c. */
 enum shmemi_kind { SHMEMI_KIND_i32, SHMEMI_KIND_u32, SHMEMI_KIND_i64, SHMEMI_KIND_u64 };
 
+/* Waits until the comparison has held for every element of the set, once for each. */
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
                      const void *values, bool each, enum shmemi_kind kind, const char *call);
+/* Returns 1 if the comparison holds now for every element of the set, or the set is empty, else 0.
+ */
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call);
 
