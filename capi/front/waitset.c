@@ -39,8 +39,8 @@ static size_t size_of(enum shmemi_kind kind)
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
 }
 
-/* Returns an address at which the CPU can read the elements from..to (at most WINDOW of them). If
- * they are in GPU memory, it copies them to `copy`. */
+/* Returns an address at which the CPU can read the elements from `from` to just below `to` (at most
+ * WINDOW of them). If they are in GPU memory, it copies them to `copy`. */
 static const void *readable_window(const struct set *q, size_t from, size_t to, void *copy)
 {
     size_t size = size_of(q->kind);
@@ -58,9 +58,10 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
 }
 
 /*
- * Returns the first element of the set in from..to for which the result of the comparison is
- * `wanted`; `to` if there is none. Each type of words has a function of its own, whose loop has no
- * test of the type.
+ * Returns the first element of the set, from `from` to just below `to`, for which the result of the
+ * comparison is `wanted`; `to` if there is none. Each type of words has a function of its own,
+ * whose loop has no test of the type. Other comparisons than the five that are named are
+ * SHMEM_CMP_LE.
  */
 #define FIND(T, suffix)                                                                            \
     static size_t find_##suffix(const struct set *q, size_t from, size_t to, bool wanted)          \
@@ -107,8 +108,8 @@ FIND(uint32_t, u32)
 FIND(int64_t, i64)
 FIND(uint64_t, u64)
 
-/* Returns the first element of the set in from..to for which the comparison has the result
- * `wanted`, by the type of the words. */
+/* Returns the first element of the set, from `from` to just below `to`, for which the comparison
+ * has the result `wanted`, by the type of the words; `to` if there is none. */
 static size_t find_first(const struct set *q, size_t from, size_t to, bool wanted)
 {
     switch (q->kind) {
@@ -215,7 +216,7 @@ static void describe(const void *subject, char *text, size_t size)
     const char *lead = "; not yet:";
     size_t shown = 0;
     for (size_t i = 0; (i = find_first(q, i, q->nelems, false)) < q->nelems && used < size; i++) {
-        if (shown++ == 8) {
+        if (shown++ == 8) { /* so many are enough for a report */
             snprintf(text + used, size - used, " and more");
             return;
         }
