@@ -72,7 +72,8 @@ static struct object read_object(const struct link_map *map)
     return o;
 }
 
-/* Returns how many symbols of an object have to be searched for undefined ones. A GNU hash table
+/* Returns how many symbols of an object, from the first on, have to be searched for undefined ones.
+ * Symbol 0 is never one. A GNU hash table
  * covers only the defined symbols, which come last: its second word is the index of the first.
  * Without one, the old hash table has the number of all. */
 static uint32_t count_symbols(const struct object *o)
@@ -91,7 +92,7 @@ void preload_bypassing_start(void)
     for (; map; map = map->l_next) {
         struct object o = read_object(map);
         if (preload_is_library(map->l_name) || !o.symbols || !o.strings ||
-            begins(map->l_name, "linux-vdso"))
+            begins(map->l_name, "linux-vdso")) /* the addresses in its tables are not relocated */
             continue;
         uint32_t n = count_symbols(&o);
         for (uint32_t i = 1; i < n; i++) {

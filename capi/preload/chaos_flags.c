@@ -50,6 +50,7 @@ static uint64_t *written;  /* how many notes this PE has written to each peer */
 static uint64_t *seen;     /* for each entry of notes, the number of its note that has matched */
 static uint64_t barriers;  /* calls of shmem_barrier_all since init */
 
+/* Guards what follows, of the PE that waits, and `seen` and `barriers`. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct range waited[WAITS]; /* a hash table; to is 0 in an empty entry */
 static int n_waited;
@@ -57,8 +58,8 @@ static bool too_many; /* waits that are not in the table might show that a match
 /* The notes whose flag this PE has waited for since a barrier. */
 static struct {
     struct note note;
-    int writer;
-    uint32_t wait;
+    int writer;    /* the PE that has written it */
+    uint32_t wait; /* the call that has waited for the flag */
 } matched[NOTES];
 static int n_matched;
 
@@ -185,9 +186,9 @@ void chaos_flags_send_call(const struct delayed *first, const struct preload_fra
 
 /* ----------------------------------------------------------- the PE that waits */
 
-/* Reports whether the word r is in one of the blocks that begin at from, from + step and so on. All
- * numbers are doubled, as places are: the last bit of a place is 1 in the program and 0 on the
- * heap. */
+/* Reports whether the word r has a byte in one of the `blocks` blocks of `block` bytes that begin
+ * at from, from + step and so on. All numbers, also sizes, are doubled, as places are: the last bit
+ * of a place is 1 in the program and 0 on the heap. step 0: there is one block. */
 static bool is_in_blocks(struct range r, uint64_t from, uint64_t step, uint64_t block,
                          uint64_t blocks)
 {
@@ -208,7 +209,7 @@ static bool makes_harmless(struct range r, const struct note *n)
     return is_in_blocks(r, n->data, 2 * n->data_step, 2 * n->data_block,
                         n->data_bytes / n->data_block) ||
            (n->data_signal != NOWHERE &&
-            is_in_blocks(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
+            is_in_blocks(r, n->data_signal, /* step */ 0, 2 * sizeof(uint64_t), /* blocks */ 1));
 }
 
 /* Reports whether this PE has waited for the data of a note since a barrier, or for its signal. */
@@ -301,7 +302,8 @@ void chaos_flags_after(const struct preload_frame *f)
     if (!notes)
         return;
     pthread_mutex_lock(&mutex);
-    const char *word = strpbrk(c->letters, "wg"); /* the argument: a word, or a signal */
+    /* The letter of the argument that is a word (w) or a signal (g), in the table of calls. */
+    const char *word = strpbrk(c->letters, "wg");
     switch (c->kind) {
     case PRELOAD_KIND_TEST: /* of one word (wov); tests of several may return an index or a count */
         if (strcmp(c->letters, "wov") != 0 || !*(const int *)f->result)

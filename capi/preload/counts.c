@@ -6,10 +6,11 @@
 #include "json.h"
 #include "output.h"
 
-/* Writes the event with the counts of all threads, if one has changed since the last event. */
+/* Writes the event with the counts of all threads, if one has changed since the last event. Only
+ * the thread that writes the trace calls it. */
 void preload_counts(void)
 {
-    static char text[PRELOAD_CALLS * 96];
+    static char text[PRELOAD_CALLS * 96]; /* for each function its name, a number and punctuation */
     static uint64_t before;
     uint64_t sum = 0;
     char *at = text;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-static int me = -1, n_pes;
+static int me = -1, n_pes; /* what delayed_pe and delayed_n_pes return */
 
 /* Returns the library's function for the call with a number. Ends the process if there is none. */
 void *delayed_real(unsigned number)
@@ -53,7 +53,8 @@ int delayed_n_pes(void)
     return n_pes;
 }
 
-/* Returns the argument of a call that has this letter in the table of calls (preload.h). */
+/* Returns the argument of a call that has this letter in the table of calls (preload.h). The call
+ * has such an argument. */
 static intptr_t argument_at(const struct preload_frame *f, char letter)
 {
     const char *letters = preload_calls[f->number].letters;
@@ -75,14 +76,15 @@ bool delayed_can(const struct preload_frame *f)
     case PRELOAD_KIND_PUT_SIGNAL: /* but not one that adds to a notification counter */
         return c->signal >= 0 && c->source >= 0;
     case PRELOAD_KIND_IPUT:
-        return argument_at(f, '4') >= 1 && argument_at(f, '5') >= 1;
+        return argument_at(f, '4') >= 1 && argument_at(f, '5') >= 1; /* the two strides */
     default:
         return false;
     }
 }
 
 /* Copies the bytes of a put, from the program's memory `from`, into new memory; those of a strided
- * put without the gaps between blocks. Ends the process if there is no memory. */
+ * put without the gaps between blocks. d has bytes, block and stride already. Ends the process if
+ * there is no memory. */
 static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
 {
     char *copy = malloc(d->bytes + 1); /* not NULL for a put without bytes */
@@ -106,12 +108,13 @@ static void append(struct delayed_list *list, struct delayed *d)
     list->bytes += d->bytes;
 }
 
-/* Adds the put of a call to the end of a list, with all that is needed to make it later. A blocking
- * put's source is copied, because the program may change it. */
+/* Adds the put of a call, for which delayed_can returns true, to the end of a list, with all that
+ * is needed to make it later. Its source is copied: the program may change that of a blocking put,
+ * and the modes compare that of a nonblocking one. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
-    const char *value = strchr(c->letters, 'v');
+    const char *value = strchr(c->letters, 'v'); /* in a call with a value instead of a source */
     const void *from =
         c->source >= 0 ? (const void *)f->arg[c->source] : (const void *)f->arg[value - c->letters];
     struct delayed *d = malloc(sizeof *d);
@@ -168,7 +171,9 @@ void delayed_clear(struct delayed_list *list)
 }
 
 /* Sends a strided put by the function that the program has called, with the copy as its source. The
- * copy has no gaps, so the stride of the source is that of contiguous elements. */
+ * copy has no gaps, so the stride of the source is that of contiguous elements or blocks. A
+ * function with blocks (ibput) takes the elements of a block and the number of blocks, another one
+ * (iput) the number of elements. */
 static void send_strided(const struct delayed *d)
 {
     const struct preload_call *c = &preload_calls[d->number];
@@ -244,8 +249,9 @@ void delayed_quiet(const struct delayed *d)
         ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* Callback of dl_iterate_phdr, which passes the program first: stops there, and sets at[1] to where
- * the program is loaded if the address at[0] is in it, and to 1 if not. */
+/* Callback of dl_iterate_phdr, which passes the program first: stops there, and sets at[1] (arg is
+ * an array of two addresses) to where the program is loaded if the address at[0] is in it, and to 1
+ * if not. */
 static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t *at = arg;

@@ -12,22 +12,23 @@
 
 /* A put that is delayed. */
 struct delayed {
-    uint32_t number; /* of the function that the program called */
-    int pe;          /* the argument of the call */
-    pthread_t thread;
-    bool nbi, sent;
-    bool has_ctx;
+    uint32_t number;  /* of the function that the program called */
+    int pe;           /* the argument of the call */
+    pthread_t thread; /* that has made the call */
+    bool nbi, sent;   /* the call was nonblocking; the put was sent already (mode_chaos.c) */
+    bool has_ctx;     /* the call names a context */
     uintptr_t ctx;    /* the argument of the call */
     unsigned context; /* the number of the context; 0: the default one (delayed_contexts.c) */
     uintptr_t team;   /* the handle of the context's team */
     bool one_thread;  /* threads may not use the context at the same time */
     char *dest;
-    const char *source; /* memory of the program; NULL if the call had a value instead */
-    char *copy;         /* the bytes at the time of the call, without gaps */
-    size_t bytes;
-    size_t block, stride; /* contiguous bytes at dest, and bytes from one block to the next */
+    const char *source;   /* memory of the program; NULL if the call had a value instead */
+    char *copy;           /* the bytes at the time of the call, without gaps */
+    size_t bytes;         /* of the copy */
+    size_t block, stride; /* contiguous bytes at dest, and bytes from one block to the next; 0: one
+                             block */
     char *signal;         /* the word of a put with signal; NULL: it has none */
-    uint64_t value;
+    uint64_t value;       /* with signal: its value, and SHMEM_SIGNAL_SET or _ADD */
     int operation;
     struct delayed *next;
 };
@@ -58,8 +59,9 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi);
 void delayed_quiet(const struct delayed *d);
 
 /*
- * delayed_contexts.c: the contexts of the program. open is called after init, close after finalize;
- * before and after are called before and after each call.
+ * delayed_contexts.c: the contexts of the program. open is called after init, close after finalize,
+ * forked in the child of a fork; before and after are called before and after each call. numbers:
+ * handles are numbers of 32 bits, not pointers (preload_library_numbers).
  */
 void delayed_contexts_open(bool numbers);
 void delayed_contexts_close(void);
@@ -94,14 +96,16 @@ void delayed_set_running(const struct preload_frame *f, bool running);
  * of the program plus 1 if it is in the program. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base);
 
-/* Prints "early: PE n: ..." on standard error, each text once and 20 texts at most. At the end of
- * the job, delayed_reports_end prints how many reports were left out. */
+/* Prints "early: PE n: ..." on standard error, with the name of the mode, each text once and 20
+ * texts at most. At the end of the job, delayed_reports_end prints how many reports were left out.
+ */
 void delayed_report(const char *mode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 void delayed_reports_end(const char *mode);
 
-/* Parses a time such as 20us, 1ms or 0.5s. Returns nanoseconds, or -1 for another text. */
+/* Parses a time such as 20us, 1ms or 0.5s, up to an hour. Returns nanoseconds, or -1 for another
+ * text. */
 long delayed_time(const char *text);
 /* Sleeps for a time, however often a signal interrupts the sleep. */
 void delayed_pause(long nanoseconds);

@@ -28,9 +28,9 @@ struct context {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct context *contexts; /* those that are not destroyed; guarded by the lock */
-static size_t count, room;
-static unsigned last_number;
-static bool short_handles; /* handles are numbers of 32 bits, not pointers */
+static size_t count, room;       /* entries in use, and allocated */
+static unsigned last_number;     /* of a context; the next one gets the number after it */
+static bool short_handles;       /* handles are numbers of 32 bits, not pointers */
 
 /* Called after init: stores whether handles are numbers of 32 bits. */
 void delayed_contexts_open(bool numbers)
@@ -63,7 +63,8 @@ static struct context *find_locked(uintptr_t handle)
     return NULL;
 }
 
-/* Stores the context that a call has made. A mode may have stored the same one already. */
+/* Stores the context that a call has made. A mode may have stored the same one already. The letters
+ * f and X of the table of calls are the options, and the address of the handle. */
 static void add_made(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -95,7 +96,7 @@ static bool may_destroy(const struct preload_frame *f)
     return kind == PRELOAD_KIND_CTX_DESTROY || kind == PRELOAD_KIND_TEAM_DESTROY;
 }
 
-/* Reports whether a call of such a kind destroys a context. */
+/* Reports whether a call of such a kind, which destroys contexts, destroys this one. */
 static bool destroys(const struct preload_frame *f, const struct context *x)
 {
     const struct preload_call *c = &preload_calls[f->number];

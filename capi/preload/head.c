@@ -15,9 +15,9 @@
 #define MAX_BYPASSING 40
 #define LENGTH 120 /* bytes of an entry */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */
 static char bypassing[MAX_BYPASSING][LENGTH];
-static unsigned bypassing_count, bypassing_more;
+static unsigned bypassing_count, bypassing_more; /* entries, and texts that found no entry */
 
 /* The first and the last measurement of this PE's clock (preload_head_clock). */
 static struct clock {
@@ -99,7 +99,8 @@ static char *bypassing_list(char *at, const char *end)
 const char *preload_host_id = "";
 
 /* Writes the head of a trace file into line: a metadata event that describes this PE. Spaces fill
- * the rest of the line, so that a later head with other numbers fits in its place. */
+ * the rest of the line, so that a later head with other numbers fits in its place. The limits of
+ * the texts (300, 100, 600 bytes) keep the sum below PRELOAD_HEAD. */
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded)
 {

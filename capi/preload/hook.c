@@ -56,8 +56,9 @@ static void *find_real(unsigned number, const void *caller)
     return real;
 }
 
-/* Before a call of the program: returns whether the library's function is to be called. Modes do
- * not see a call that was made within another one. */
+/* Before a call of the program: fills in f but for the arguments, and returns whether the library's
+ * function is to be called; false: a mode has served the call. f->begun counts the modes whose
+ * `before` has run. Modes do not see a call that was made within another one. */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller)
 {
     f->number = number;
@@ -95,7 +96,8 @@ void preload_end(struct preload_frame *f)
     depth--;
 }
 
-/* Hides the calls of this thread from modes until preload_leave: the shim makes them itself. */
+/* Hides the calls of this thread from modes until preload_leave: the shim makes them itself. Pairs
+ * may be nested. */
 void preload_enter(void)
 {
     depth++;

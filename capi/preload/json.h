@@ -17,6 +17,7 @@ static inline char *json_text(char *at, const char *text, size_t length)
     return at + length;
 }
 
+/* Writes a string literal. */
 #define JSON_LITERAL(at, text) json_text(at, text, sizeof(text) - 1)
 
 /* Writes a number. */

@@ -14,7 +14,8 @@ bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
  * upper half of a register undefined. Open MPI and others have pointers. */
 bool preload_library_numbers(const struct preload_frame *f);
 
-/* Returns the path of the library that contains a function. */
+/* Returns the path of the library that contains a function, for messages; "unknown" if the dynamic
+ * linker does not know it. */
 const char *preload_library_file(const void *function);
 
 #endif

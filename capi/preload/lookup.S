@@ -2,7 +2,7 @@
  * lookup.S: the shim's dlsym. It calls preload_lookup(handle, name, return address) of lookup.c,
  * which returns in rax a function to jump to, or NULL and in rdx the result. The jump leaves the
  * arguments and the caller's return address in place, because the C library's dlsym finds by that
- * address after which object RTLD_NEXT has to search.
+ * address after which object RTLD_NEXT has to search. On other processors the shim has no dlsym.
  */
 #if defined(__x86_64__)
     .text

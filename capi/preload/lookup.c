@@ -123,13 +123,13 @@ static bool may_be_shmem(const char *name)
                                                  name[3] == 'r')); /* shmem_..., start_pes */
 }
 
-/* Decides what a program's call of dlsym returns: for a SHMEM function the shim's, if the handle's
- * library has one; else what the C library's dlsym finds. caller is an address in the calling code.
- */
+/* Called by the shim's dlsym (lookup.S) with its arguments: decides what a program's call of dlsym
+ * returns: for a SHMEM function the shim's, if the handle's library has one; else what the C
+ * library's dlsym finds. caller is an address in the calling code. */
 __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle, const char *name,
                                                                     const void *caller)
 {
-    static dlsym_function *_Atomic real;
+    static dlsym_function *_Atomic real; /* the C library's dlsym; NULL before the first call */
     dlsym_function *jump = real;
     if (!jump) {
         jump = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");

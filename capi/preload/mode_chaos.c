@@ -27,13 +27,13 @@
 /* The delayed puts are sent at the latest when their copies have this many bytes. */
 #define MAX_COPIES ((size_t)64 << 20)
 
-static uint64_t seed;
+static uint64_t seed;        /* as the program's user has set it */
 static double reorder = 0.5; /* the share of puts that is sent late */
 static long delay = 1000000; /* the longest pause before those, in nanoseconds */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct delayed_list list; /* the puts that are delayed */
-static uint64_t epoch;           /* how often they were sent; part of the seed */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of list and epoch */
+static struct delayed_list list;                          /* the puts that are delayed */
+static uint64_t epoch; /* how often they were sent; part of the seed */
 
 /* Parses the options of the mode, :SEED, delay=TIME and reorder=SHARE. Returns what is wrong, or
  * NULL. */
@@ -92,11 +92,12 @@ static void send_in_random_order(struct delayed **puts, int n, uint64_t *state)
         puts[j] = swap;
     }
     for (int i = 0; i < n; i++)
-        delayed_send(puts[i], true, false);
+        delayed_send(puts[i], /* from_copy */ true, /* nbi */ false);
 }
 
 /* Sends the delayed puts that this thread may send in the call f. A random share of them (reorder=)
- * is sent last, after a pause and in random order. */
+ * is sent last, after a pause and in random order. The others are sent in program order, each of
+ * them complete before the next one. */
 static void send_all(const struct preload_frame *f)
 {
     struct delayed_list now = {NULL, NULL, 0};
@@ -116,7 +117,7 @@ static void send_all(const struct preload_frame *f)
         if (random_share(&state) < reorder) {
             late[n_late++] = d;
         } else {
-            delayed_send(d, true, false);
+            delayed_send(d, /* from_copy */ true, /* nbi */ false);
             delayed_quiet(d);
         }
     }

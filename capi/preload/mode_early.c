@@ -49,6 +49,7 @@
 #define PUT_TEXT 320
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* The delayed puts, sent or not, that no call has completed yet; guarded by the lock. */
 static struct delayed_list list;
 /* The number of puts in the list; of unsent puts; and of unsent puts with a signal. They are
  * written with the lock, and also read without the lock. */
@@ -57,7 +58,7 @@ static _Atomic int kept, unsent, signals;
 /* For programs that wait in a loop of tests; guarded by the lock. */
 static double tested; /* the time of the first test while a put was unsent; 0: none yet */
 static double pushed; /* the time at which a test caused the puts to be sent; 0: none did */
-static char pushed_put[PUT_TEXT];
+static char pushed_put[PUT_TEXT]; /* the text about the first of these puts */
 
 /* ------------------------------------------------------------------ with lock */
 
@@ -97,7 +98,7 @@ static void send_once(struct delayed *d)
 {
     if (d->sent)
         return;
-    delayed_send(d, first_change(d) < 0, true);
+    delayed_send(d, /* from_copy */ first_change(d) < 0, /* nbi */ true);
     d->sent = true;
     unsent--;
     signals -= d->signal != NULL;
@@ -170,7 +171,8 @@ static void complete(const struct preload_frame *f)
 }
 
 /* Reports a get that reads at a PE what a delayed put has yet to write there: the program relies on
- * an order that only a quiet gives. */
+ * an order that only a quiet gives. The letter R of the table of calls is the address at the PE. A
+ * strided put counts with as many bytes as it writes, without its gaps. */
 static void check_get(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -253,7 +255,8 @@ static void make_progress(void)
         progress_of_open_mpi();
 }
 
-/* Tests the condition of a waiting call for some seconds. Returns whether it became true. */
+/* Tests the condition of a waiting call for some seconds, every 50 us. Returns whether it became
+ * true. */
 static bool poll_condition(const struct preload_frame *f, int test, double seconds)
 {
     double end = delayed_now() + seconds;

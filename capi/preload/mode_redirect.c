@@ -32,6 +32,7 @@ static void *shmem, *nvshmem;                /* handles of libshmem's two librar
 static const struct redirect_library *other; /* the program's; NULL: it needs no translation */
 static bool ready;                           /* between init and finalize */
 
+/* Functions of libshmem that the shim itself calls. */
 static struct {
     int (*my_pe)(void);
     void (*query_initialized)(int *);
@@ -89,7 +90,7 @@ void *redirect_ours(const char *name)
     return dlsym(shmem, name);
 }
 
-/* Parses the only option of the mode, library=PATH. */
+/* Parses the only option of the mode, library=PATH. Returns what is wrong, or NULL. */
 static const char *parse(char *text)
 {
     char *key, *value;
@@ -200,9 +201,9 @@ static void set_heap(void)
     char text[32];
     snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
     if (n > 0)
-        setenv(name, text, 1);
+        setenv(name, text, /* overwrite */ 1);
     else if (size) /* not a size: libshmem reports the error */
-        setenv(name, size, 1);
+        setenv(name, size, /* overwrite */ 1);
     unsetenv("SMA_SYMMETRIC_SIZE");
     if (other->heap)
         unsetenv(other->heap);

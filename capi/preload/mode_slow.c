@@ -14,8 +14,9 @@
 
 #define RULES 16
 
+/* CALL=TIME of the setting. */
 static struct {
-    const char *pattern;
+    const char *pattern; /* of names of calls, as fnmatch takes it */
     long nanoseconds;
 } rules[RULES];
 static int n_rules, only_pe = -1;      /* the PE of pe=; -1: all PEs */

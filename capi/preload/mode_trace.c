@@ -23,10 +23,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char dir[PATH_MAX] = "shmem-trace";
-static uint64_t max_bytes = (uint64_t)1 << 30;
-static char *pattern;
-static bool no_clock, wait_for_room;
+/* The options of the mode. */
+static char dir[PATH_MAX] = "shmem-trace";     /* file= */
+static uint64_t max_bytes = (uint64_t)1 << 30; /* size= */
+static char *pattern;                          /* calls=; NULL: all calls */
+static bool no_clock, wait_for_room;           /* clock=off, full=wait */
 
 /* What the mode does with each call, as bits. */
 enum {
@@ -42,7 +43,7 @@ static _Atomic int
     known; /* 1: `about` is being filled, or cannot be filled; 2: it has this PE's number */
 static struct preload_about about;
 
-/* Parses a number of bytes with k, m or g; 0 for another text. */
+/* Parses a number of bytes, which k, m or g may follow; 0 for another text, or if it overflows. */
 static uint64_t bytes_of(const char *text)
 {
     char *end;

@@ -26,19 +26,19 @@
 
 static struct preload_about about;
 static char path[PATH_MAX - 64]; /* DIR/PE, without ".json" */
-static int fd = -1;
-static dev_t device;
+static int fd = -1;              /* of the file that is being written; -1: none */
+static dev_t device;             /* which file that is */
 static ino_t inode;
 static bool broken;       /* an error has happened; nothing is written any more */
 static uint64_t max_part; /* bytes of a part */
 static uint64_t written;  /* bytes of this part */
 static uint64_t events[PRELOAD_PARTS],
-    discarded; /* events in each part (0 is being written), and in deleted ones */
-static char buffer[BUFFER];
-static size_t filled;
-static bool ended;
-static unsigned file_number;
-static uint64_t lost_so_far;
+    discarded;               /* events in each part (0 is being written), and in deleted ones */
+static char buffer[BUFFER];  /* events that are not in the file yet */
+static size_t filled;        /* bytes of them */
+static bool ended;           /* the file's JSON array is closed */
+static unsigned file_number; /* of the file, counted from 1 */
+static uint64_t lost_so_far; /* calls without an event, for the head */
 
 /* Reports whether no write of the files has failed. */
 bool preload_output_works(void)
@@ -125,7 +125,7 @@ static void write_file(const char *text, size_t length, off_t at, bool overwrite
 /* Writes the buffer to the file. */
 static void write_buffer(void)
 {
-    write_file(buffer, filled, 0, false);
+    write_file(buffer, filled, /* at */ 0, /* overwrite */ false);
     written += filled;
     filled = 0;
 }
@@ -135,7 +135,7 @@ static void write_head(void)
 {
     static char line[PRELOAD_HEAD];
     preload_head(line, &about, lost_so_far + discarded, discarded);
-    write_file(line, sizeof line, 2, true);
+    write_file(line, sizeof line, /* at */ 2, /* overwrite */ true);
 }
 
 /* Returns where the next event may be written in the buffer, after a comma. */
@@ -288,7 +288,7 @@ void preload_output_about(const char *name, const char *arguments)
         return;
     if (filled + length + 512 > BUFFER)
         write_buffer();
-    char *at = begin_of(open_event(), "M", name, strlen(name), 0);
+    char *at = begin_of(open_event(), "M", name, strlen(name), /* tid */ 0);
     at = JSON_LITERAL(at, ",\"args\":{");
     at = json_text(at, arguments, length);
     close_event(JSON_LITERAL(at, "}}"));

@@ -17,8 +17,8 @@
 
 /* The kernel's counts of one thread, in nanoseconds. */
 struct preload_share {
-    uint64_t clock, processor;
-    long sleeps; /* how often it has yielded its processor in order to wait */
+    uint64_t clock, processor; /* the time, and the thread's processor time, at the last read */
+    long sleeps;               /* how often it has yielded its processor in order to wait */
 };
 
 /* Reads the counts of the calling thread into s. Returns for how many nanoseconds the thread was

@@ -100,21 +100,24 @@ struct preload_call {
     char letters[PRELOAD_ARGS + 1];
 };
 
+/* All functions of the shim, by their numbers (PRELOAD_ and the name), and the texts of their
+ * names.
+ */
 extern const struct preload_call preload_calls[PRELOAD_CALLS];
 extern const char preload_names[];
 
 /* A call that the program makes. */
 struct preload_frame {
-    uint32_t number;
-    uint32_t begun; /* how many modes, from the first on, have run before() */
-    bool outer;     /* false: a library made the call within another one */
-    void *real;     /* the function to be called */
-    void *result;   /* where the result is; undefined in calls without one */
-    const void *caller;
-    uint64_t at;     /* for mode trace: the clock at the begin of the call, in ticks */
+    uint32_t number;    /* of the function: its index in preload_calls */
+    uint32_t begun;     /* how many modes, from the first on, have run before() */
+    bool outer;         /* false: a library made the call within another one */
+    void *real;         /* the function to be called */
+    void *result;       /* where the result is; undefined in calls without one */
+    const void *caller; /* an address in the code that made the call */
+    uint64_t at;        /* for mode trace: the clock at the begin of the call, in ticks */
     uint32_t stolen; /* for mode trace: time lost before the call to preemption, in nanoseconds */
     int64_t team;    /* for mode trace, of a call that destroys a team: its number; -1: unknown */
-    uintptr_t arg[PRELOAD_ARGS];
+    uintptr_t arg[PRELOAD_ARGS]; /* the arguments; of a value (letter v) its address */
 };
 
 /* Returns the name of the function with a number. */
@@ -135,7 +138,8 @@ static inline uint64_t preload_bytes(const struct preload_frame *f)
     return n;
 }
 
-/* Returns the PE that the call names as an argument; -1 if it names none. */
+/* Returns the PE that the call names as an argument, a number of its context's team; -1 if it names
+ * none. */
 static inline int preload_pe(const struct preload_frame *f)
 {
     int place = preload_calls[f->number].pe;
