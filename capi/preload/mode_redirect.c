@@ -20,13 +20,13 @@
 /* The upper half of the handles that the shim gives to programs whose handles are pointers; the
  * lower half is libshmem's handle. The number is "ShMe" in ASCII, which no pointer begins with. */
 #define TAG ((uintptr_t)0x53684d65u)
-#define INVALID (-1)
+#define INVALID (-1) /* libshmem's handle of no team, and that of no context */
 
 /* libshmem reads it (capi/front/program.c): 1 makes the globals of the program symmetric although
  * the program was linked with another library. */
 PRELOAD_PUBLIC int shmem_preload_redirects;
 
-static bool redirecting;
+static bool redirecting;                     /* SHMEM_PRELOAD names this mode */
 static const char *path;                     /* of libshmem, from the setting */
 static void *shmem, *nvshmem;                /* handles of libshmem's two libraries */
 static const struct redirect_library *other; /* the program's; NULL: it needs no translation */
@@ -199,6 +199,7 @@ static void set_heap(void)
         size = getenv(other->heap);
     double n = size ? bytes_of(size) : 0;
     char text[32];
+    /* With 64 KiB to spare, as the allocator rounds sizes up. */
     snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
     if (n > 0)
         setenv(name, text, /* overwrite */ 1);
@@ -230,15 +231,17 @@ static void set_symbols(void)
 /* --------------------------------------------------------------- translation */
 
 /* Where libshmem writes the handles that a call makes, because they are shorter than the program's,
- * and the address that the program has passed for them. A thread is in one call at a time. */
+ * and the address that the program has passed for them. A thread is in one call at a time. No call
+ * makes more than two handles (shmem_team_split_2d makes two teams). */
 static __thread struct {
     int n;
     int32_t handle[2];
     uintptr_t *place[2];
 } out __attribute__((tls_model("initial-exec")));
 
-/* Returns the handle of libshmem for a program's handle, the reverse of handle_out. Ends the
- * process if the shim did not make it. */
+/* Returns the handle of libshmem for a program's handle, the reverse of handle_out, as a signed
+ * number in a register. Ends the process if the shim did not make it; `what` is "team" or
+ * "context", for the message. */
 static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, const char *what)
 {
     if (theirs == 0)
@@ -350,7 +353,8 @@ static void translate_arguments(struct preload_frame *f)
 }
 
 /* Called before each call: refuses a call that libshmem cannot serve, and translates the arguments
- * of any other. */
+ * of any other. Before the first init it also refuses unknown names and sizes the heap. Returns
+ * true: the call is made. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -371,8 +375,9 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* Called after each call: translates the handles that libshmem has written. After init it sets the
- * variables from which the program reads handles. */
+/* Called after each call: translates the handles that libshmem has written. After the first init
+ * that has succeeded it sets the variables from which the program reads handles. The version and
+ * the name that the program asks for are those of its own library. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -183,6 +183,8 @@ PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
     return ((uintptr_t(*)(uintptr_t, long))next(&found, "shmemx_malloc_with_hint"))(size, hint);
 }
 
+/* Defines a reduction of Open MPI 5, `theirs`, by the shim's function of the same arguments. The
+ * handle of the team is a pointer in the program; mode redirect translates it in `ours`. */
 #define REDUCE(theirs, ours)                                                                       \
     PRELOAD_PUBLIC int theirs(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n)       \
     {                                                                                              \

@@ -5,6 +5,8 @@
  */
 #include "redirect.h"
 
+/* In each row of a table of values: the name, Open MPI's value, libshmem's value. */
+
 /* Options of contexts: the bits of PRIVATE and SERIALIZED are exchanged. */
 static const struct redirect_value options[] = {
     {"SHMEM_CTX_PRIVATE", 1, 2},
@@ -13,16 +15,17 @@ static const struct redirect_value options[] = {
     {NULL, 0, 0},
 };
 
+/* For Open MPI 4, which has no signals. */
 static const struct redirect_value no_values[] = {{NULL, 0, 0}};
 
+/* Operations of signals. */
 static const struct redirect_value signals[] = {
     {"SHMEM_SIGNAL_SET", 1, 9},
     {"SHMEM_SIGNAL_ADD", 2, 10},
     {NULL, 0, 0},
 };
 
-/* How many elements pSync and pWrk have, and the value with which programs fill pSync: each row has
- * the name, Open MPI's value and that of this library. */
+/* How many elements pSync and pWrk have, and the value with which programs fill pSync. */
 static const struct redirect_value sizes[] = {
     {"SHMEM_SYNC_VALUE", -1, 0},
     {"SHMEM_SYNC_SIZE", 3, 128},
@@ -55,6 +58,9 @@ static const struct redirect_value same_5[] = {
     {"SHMEM_MAX_NAME_LEN", 256, 256},
     {NULL, 0, 0},
 };
+
+/* Variables of Open MPI 4 and of 5, each with libshmem's handle: 0 is the default context and also
+ * the team of all PEs, 1 is the team of the PEs that share memory. */
 static const struct redirect_symbol symbols_4[] = {
     {"oshmem_ctx_default", 0},
     {NULL, 0},

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SLOTS 512
+#define SLOTS 512       /* the pairs of an array and a set that a job can use */
 #define SYNC_WORDS 128  /* SHMEM_SYNC_SIZE of libshmem */
 #define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
 
@@ -30,7 +30,7 @@
 struct key {
     uint64_t at; /* a number for pSync, the same on every PE */
     int32_t start, log_stride, size;
-    int32_t unused;
+    int32_t unused; /* fills the struct up to a multiple of 8 bytes */
 };
 
 /* An entry in a PE's list of slots: which slot serves calls with this pSync and active set. */
@@ -52,8 +52,8 @@ struct pool {
 
 const size_t redirect_sets_bytes = sizeof(struct pool);
 
-static struct pool *pool;
-static int me, n_pes;
+static struct pool *pool; /* at the same offset in the heap of each PE; NULL before open */
+static int me, n_pes;     /* this PE's number and the number of PEs of the job */
 
 /* The slots of which this PE has learnt. Entries are added at the front of the list and do not
  * change, so that lookups need no lock. */
@@ -62,8 +62,12 @@ struct known {
     const struct known *next;
 };
 static _Atomic(const struct known *) known;
+
+/* Held while this PE, as the first of a set, reserves a slot: one thread at a time writes to the
+ * pool's list. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* Functions of libshmem that this file calls. */
 static struct {
     void *(*calloc)(size_t, size_t);
     int (*my_pe)(void), (*n_pes)(void);
@@ -113,8 +117,8 @@ struct place {
     bool within;
 };
 
-/* Callback of dl_iterate_phdr, which passes the program first: stops there, and sets in the struct
- * place where the program is loaded, and whether the address is within it. */
+/* Callback of dl_iterate_phdr, which passes the program first: sets in the struct place where the
+ * program is loaded, and whether the address is within it. Returns 1, which ends the iteration. */
 static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
@@ -156,11 +160,11 @@ static const struct known *find_slot(const struct key *key)
     return k;
 }
 
-/* Called by the set's first PE: reserves a free slot for key, and adds it to the list that the
- * other PEs read. */
+/* Called by the set's first PE, with the mutex locked: reserves a free slot for key, and adds it to
+ * the list that the other PEs read. Returns its number. */
 static uint64_t reserve_slot(const struct key *key, const char *call)
 {
-    uint64_t slot = ours.fetch_inc(&pool->taken, 0);
+    uint64_t slot = ours.fetch_inc(&pool->taken, /* pe */ 0);
     if (slot >= SLOTS)
         redirect_refuse(call,
                         "the job uses more than %d pairs of an array pSync and an active set "
@@ -172,11 +176,11 @@ static uint64_t reserve_slot(const struct key *key, const char *call)
     return slot;
 }
 
-/* Called by the set's other PEs: reads the first PE's list until it has a slot for key. The first
- * PE may be minutes late, so the reads become less frequent. */
+/* Called by the set's other PEs: reads the first PE's list until it has a slot for key, and returns
+ * its number. The first PE may be minutes late, so the reads become less frequent. */
 static uint64_t learn_slot(const struct key *key, const char *call)
 {
-    struct timespec pause = {0, 20000};
+    struct timespec pause = {.tv_nsec = 20000}; /* doubled until it is a millisecond or more */
     uint64_t seen = 0;
     for (long waited = 0;; waited += pause.tv_nsec / 1000) {
         uint64_t n = ours.fetch(&pool->entries, key->start);
@@ -213,7 +217,8 @@ static const struct known *agree_on_slot(const struct key *key, const char *call
 }
 
 /* Finds libshmem's arrays for the program's array pSync and an active set. At the first call with
- * both, agrees on a slot with the other PEs of the set. */
+ * both, agrees on a slot with the other PEs of the set. Returns false, and stores nothing, if the
+ * call needs no arrays of libshmem's size or libshmem will refuse it. */
 bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
                         uintptr_t *our_sync, uintptr_t *our_work)
 {

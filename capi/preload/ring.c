@@ -16,8 +16,8 @@
 __thread struct preload_ring *preload_ring __attribute__((tls_model("initial-exec")));
 _Atomic uint64_t preload_ringless;
 
-static _Atomic(struct preload_ring *) rings;
-static pthread_key_t key;
+static _Atomic(struct preload_ring *) rings; /* the list, linked by next */
+static pthread_key_t key; /* has each thread's ring as its value, for mark_ended */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Marks the ring of a thread that ends as free for another thread. */
@@ -49,8 +49,9 @@ static struct preload_ring *claim_ended(void)
     return NULL;
 }
 
-/* Touches the memory of PRELOAD_TOUCHED records from head on, so that recording takes no page
- * faults, and adds the time to r->touch_ns. */
+/* Touches the memory of PRELOAD_TOUCHED records from records[head] on, so that recording takes no
+ * page faults, and adds the time to r->touch_ns. It overwrites their first bytes: the records must
+ * be free. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head)
 {
     uint64_t begin = preload_monotonic();

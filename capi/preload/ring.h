@@ -17,13 +17,13 @@
 /* One call of the program, as mode trace records it. */
 struct preload_record {
     uint64_t begin, end; /* ticks */
-    uint64_t bytes;
-    int32_t pe;
-    uint32_t team; /* its number, from teams.c */
+    uint64_t bytes;      /* that the call moves or allocates */
+    int32_t pe;          /* that the call names, as its number in the job */
+    uint32_t team;       /* its number, from teams.c */
     uint32_t
         stolen; /* nanoseconds lost before the call to preemption or to page faults of the ring */
-    uint16_t number;
-    uint16_t has; /* which of pe, bytes and team are set: PRELOAD_HAS_ */
+    uint16_t number; /* of the function: its index in preload_calls */
+    uint16_t has;    /* which of pe, bytes and team are set: PRELOAD_HAS_ */
 };
 _Static_assert(PRELOAD_CALLS <= UINT16_MAX, "the number of a call has 16 bits");
 
@@ -36,15 +36,18 @@ enum { PRELOAD_HAS_PE = 1, PRELOAD_HAS_BYTES = 2, PRELOAD_HAS_TEAM = 4 };
 
 struct preload_ring {
     struct preload_ring *next; /* in the list of all rings; does not change after that */
-    int tid;
-    _Atomic int ended; /* 1: the thread has ended, 2: a new thread is claiming the ring */
+    int tid;                   /* the kernel's number of the thread */
+    /* 0: the thread runs, 1: it has ended, 2: a new thread is claiming the ring */
+    _Atomic int ended;
 
+    /* head and tail count records and never wrap; record i is in records[i % PRELOAD_RING]. The
+     * records from tail up to head are complete and not written yet. */
     _Alignas(64) _Atomic uint64_t head;
     uint64_t limit;    /* head may advance up to this without another read of tail */
     uint64_t last_end; /* when the thread's last recorded call ended, in ticks */
     uint64_t touch_ns; /* nanoseconds since then that were spent in page faults of the ring */
-    struct preload_share share; /* the kernel's counts when the thread last read them */
-    _Atomic uint64_t lost;
+    struct preload_share share;             /* the kernel's counts when the thread last read them */
+    _Atomic uint64_t lost;                  /* records for which the ring had no place */
     _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted and not recorded */
 
     _Alignas(64) _Atomic uint64_t tail;
@@ -78,10 +81,12 @@ void preload_rings_forked(void);
  * page fault, 2.8 us on a virtual machine, which the trace would count as the program's time. */
 #define PRELOAD_TOUCHED ((uint64_t)1 << 12)
 
-/* Touches the memory of PRELOAD_TOUCHED records from head on, and adds the time to r->touch_ns. */
+/* Touches the memory of PRELOAD_TOUCHED records from records[head] on, which are free, and adds the
+ * time to r->touch_ns. head + PRELOAD_TOUCHED is at most PRELOAD_RING. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head);
 
-/* Reports whether the ring is full, so that the next record would be lost. */
+/* Called by the ring's thread: reports whether the ring is full, so that the next record would be
+ * lost. Reads tail only if limit, from an earlier read, has been reached. */
 static inline bool preload_ring_full(struct preload_ring *r)
 {
     if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->limit)
@@ -90,7 +95,8 @@ static inline bool preload_ring_full(struct preload_ring *r)
     return atomic_load_explicit(&r->head, memory_order_relaxed) == r->limit;
 }
 
-/* Adds a record, or counts it as lost. Returns true if the caller should wake the writer. */
+/* Called by the ring's thread: adds a record, or counts it as lost. Returns true, once for each
+ * quarter of the ring, if the caller should wake the writer. */
 static inline bool preload_ring_put(struct preload_ring *r, const struct preload_record *record)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);

@@ -23,18 +23,20 @@ struct team {
     uintptr_t handle; /* of an active set: its three numbers, packed (active_set) */
     bool set;         /* it is an active set */
     _Atomic bool dead;
-    uint32_t id; /* the number in the trace */
-    int n;
-    int *pes;
+    uint32_t id;    /* the number in the trace */
+    int n;          /* the number of PEs in pes */
+    int *pes;       /* the members' numbers in the job, by their ranks in the team */
     bool described; /* the writer has written its members to the current file */
 };
 
+/* A context of a team other than that of all PEs, whose ranks are not the numbers in the job. */
 struct context {
     uintptr_t handle;
     _Atomic bool dead;
     const struct team *team;
 };
 
+/* Held while an entry is added to one of the tables. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct team teams[MOST];
 static struct context contexts[MOST];
@@ -150,7 +152,8 @@ static const struct team *team_of_handle(uintptr_t handle)
 }
 
 /* Returns the team of an active set, which is added to the table when it is new. Its key in the
- * table packs the three numbers of the set. Returns NULL if the numbers are not a valid set. */
+ * table, in the place of a handle, packs the three numbers of the set: start from bit 34 on,
+ * log_stride in bits 29 to 33, n below. Returns NULL if a number is out of range. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
     if (n <= 0 || n > job_pes || log_stride < 0 || log_stride > 30 || start < 0)
@@ -177,8 +180,9 @@ static uintptr_t handle_at(uintptr_t at)
     return *(uintptr_t *)at;
 }
 
-/* Stores the teams and the context that a call has made, by the letters of its arguments in the
- * table of calls: T is a pointer to a new team, X one to a new context. */
+/* Called after a call that makes teams or a context: stores them, by the letters of its arguments
+ * in the table of calls: T is a pointer to a new team, X one to a new context. Contexts of the team
+ * of all PEs need no entry. */
 void preload_teams_add(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -19,22 +19,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NAP_MS 100
-#define FLUSH_MS 10000
+#define NAP_MS 100     /* between two polls of the rings */
+#define FLUSH_MS 10000 /* the longest wait for a flush */
 
 _Atomic bool preload_recording;
 
-static const char *dir;
-static uint64_t max_bytes;
+static const char *dir;    /* of the files */
+static uint64_t max_bytes; /* of the files, from the setting */
 static pthread_t thread;
-static bool running;
+static bool running;          /* the thread has been started and not been joined */
 static _Atomic uint32_t bell; /* a futex that is increased to wake the writer */
 static _Atomic uint32_t wanted,
-    served;                  /* numbers of flushes: the last requested, the last completed */
-static uint32_t served_copy; /* the writer's own copy of served */
-static _Atomic bool leave;   /* the writer is to end after its next round */
-static struct preload_about about;
-static _Atomic bool known; /* about is filled */
+    served;                        /* numbers of flushes: the last requested, the last completed */
+static uint32_t served_copy;       /* the writer's own copy of served */
+static _Atomic bool leave;         /* the writer is to end after its next round */
+static struct preload_about about; /* what the file says of this PE */
+static _Atomic bool known;         /* about is filled */
 
 /* Sleeps until a thread wakes the futex, for ms at most; not at all if the futex no longer has the
  * value seen. */
@@ -99,10 +99,11 @@ static bool drain_all(void)
 }
 
 /* Polls the rings once, and makes the flush that a thread has requested. Returns true if no thread
- * has requested a further flush meanwhile. */
+ * has requested a further flush meanwhile. Without an open file, before init, a flush does nothing
+ * and is reported as made. */
 static bool write_round(void)
 {
-    static bool open;
+    static bool open; /* the file has been opened, with success or not */
     uint32_t want = atomic_load(&wanted);
     if (!open && atomic_load_explicit(&known, memory_order_acquire)) {
         preload_output_open(dir, max_bytes, &about);
@@ -152,7 +153,7 @@ bool preload_writer_start(const char *directory, uint64_t bytes)
     pthread_attr_t attr;
     sigfillset(&all);
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 256 << 10);
+    pthread_attr_setstacksize(&attr, 256 << 10); /* enough: buffers are not on the stack */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = pthread_create(&thread, &attr, writer_thread, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -8,7 +8,7 @@
 #include "output.h"
 
 /* Starts the thread. False, after it has printed an error: nothing can be recorded. At most one
- * call in a process. */
+ * call in a process. max_bytes limits the size of the files, and dir stays valid afterwards. */
 bool preload_writer_start(const char *dir, uint64_t max_bytes);
 
 /* Called once, when this PE's number is known: lets the writer create the file. */
