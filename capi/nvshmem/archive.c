@@ -25,7 +25,8 @@ int nvshmemid_init_status(void);
 #pragma GCC visibility pop
 
 /* Sets each nvshmem_selected_device_transport that the archive may read: that of this library, that
- * of libnvshmem_host.so.3, and the copy that a program may have. */
+ * of libnvshmem_host.so.3, and the copy that a program may have. number: 1, or 0 for no transport.
+ */
 static void select_transport(int number)
 {
     /* The first one in the search order, which is the program's copy if it has one. */
@@ -38,8 +39,9 @@ static void select_transport(int number)
         *host_library = number;
 }
 
-/* Finds the variables of a program: calls the archive's callback, and returns its status. Up to
- * release 3.4 the callback returns nothing, and the status is 0. */
+/* Finds the variables of a program in which its device code reads the state of the job and of the
+ * transport; NULL: it has none. Calls the archive's callback, and returns its status. Up to release
+ * 3.4 the callback returns nothing, and the status is 0. shmemi_archive_add calls it. */
 static int find_variables(const struct shmemi_archive_program *p, void **state, void **transport)
 {
     int (*callback)(void **, void **) = (int (*)(void **, void **))(uintptr_t)p->callback;
@@ -50,7 +52,7 @@ static int find_variables(const struct shmemi_archive_program *p, void **state, 
     return p->minor <= 4 ? 0 : rc;
 }
 
-/* Prints why a program is refused, and returns an error. */
+/* Prints why a program is refused, and returns status. */
 static int refuse(const char *why, int status)
 {
     fprintf(stderr, "shmem: nvshmem_init: %s\n", why);
@@ -73,7 +75,8 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
         shmemi_archive_check(archive.major, archive.minor, archive.patch, why, sizeof why) != 0)
         return refuse(why, NVSHMEMX_ERROR_INVALID_VALUE);
     bool in_job = nvshmemi_init_status() != NVSHMEM_STATUS_NOT_INITIALIZED;
-    int status = in_job ? shmemx_init_attr(0, NULL) : nvshmemi_hostlib_init_attr(flags, attr);
+    int status =
+        in_job ? shmemx_init_attr(/* flags */ 0, NULL) : nvshmemi_hostlib_init_attr(flags, attr);
     if (status != 0)
         return status;
     if (provided != NULL)
@@ -95,7 +98,7 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
 
 /* Called by NVIDIA's device archive when the program calls nvshmem_finalize: counts one init less.
  * After as many calls as inits it clears the variable at `state`, in which the program's device
- * code reads the state of the job. */
+ * code reads the state of the job. state is NULL if the archive has no variable. */
 void nvshmemid_hostlib_finalize(void *state, void *transport)
 {
     (void)transport;

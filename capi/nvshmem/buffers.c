@@ -8,21 +8,24 @@
 
 #include <stdlib.h>
 
-/* Implements nvshmemx_buffer_register. It only checks its arguments: libshmem needs no registration
- * of a local buffer. */
+/* Implements nvshmemx_buffer_register. It only checks its arguments, and returns 0 or
+ * NVSHMEMX_ERROR_INVALID_VALUE: libshmem needs no registration of a local buffer. */
 int nvshmemi_buffer_register(void *buffer, size_t length)
 {
     return buffer == NULL || length == 0 ? NVSHMEMX_ERROR_INVALID_VALUE : 0;
 }
 
-/* Implements nvshmemx_buffer_unregister: local buffers need no registration. */
+/* Implements nvshmemx_buffer_unregister: local buffers need no registration. It accepts any address
+ * but NULL. */
 int nvshmemi_buffer_unregister(void *buffer)
 {
     return buffer == NULL ? NVSHMEMX_ERROR_INVALID_VALUE : 0;
 }
 
-/* Makes n handles, numbers after NVSHMEMX_QP_DEFAULT. It needs no resources: kernels map a handle
- * to one of the rings that the job has. */
+/* Implements nvshmemx_qp_create: makes n handles of queue pairs, the numbers after
+ * NVSHMEMX_QP_DEFAULT. Each call makes the same numbers, as handles name no resources: kernels map
+ * a handle to one of the job's rings (queues of operations for the proxy). The program frees the
+ * array *handles. Returns 0 or an NVSHMEMX_ERROR_. */
 int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles)
 {
     if (n < 1 || handles == NULL)
@@ -36,14 +39,16 @@ int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles)
     return 0;
 }
 
-/* Sets the counter of counted signals to 0, which is complete on return. */
+/* Implements nvshmemx_signal_counted_reset: sets this PE's counter of counted signals to 0. This,
+ * and all earlier operations on the default context, is complete on return. */
 void nvshmemi_signal_counted_reset(uint64_t *counter)
 {
     shmem_uint64_atomic_set(counter, 0, shmem_my_pe());
     shmem_quiet();
 }
 
-/* Begins a region of code with hints. libshmem uses none of them, so no region is ever active. */
+/* Implements nvshmemx_region_start, the begin of a region of code with hints. libshmem uses none of
+ * them, so no region is ever active, and all handles are 0. */
 int nvshmemi_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs)
 {
     if (handle == NULL || attrs == NULL)
@@ -60,7 +65,7 @@ int nvshmemi_region_stop(nvshmemx_region_handle_t handle)
     return 0;
 }
 
-/* Stores 0 in *active: no region is ever active. */
+/* Implements nvshmemx_region_is_active: stores 0 in *active, as no region is ever active. */
 int nvshmemi_region_is_active(uint32_t hints, int *active)
 {
     (void)hints;

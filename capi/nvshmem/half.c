@@ -63,7 +63,7 @@ static uint16_t to_half(float x)
 }
 
 /* Defines nvshmemi_<type>_<op>, which replaces each element of acc by the expression of it (a) and
- * of the same element of `in` (b). */
+ * of the same element of `in` (b). If one of them is not a number, max and min keep that of acc. */
 #define REDUCER(type, op, expression)                                                              \
     static void type##_##op(void *acc, const void *in, size_t nelems)                              \
     {                                                                                              \

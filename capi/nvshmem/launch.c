@@ -30,10 +30,10 @@ struct attribute {
 _Static_assert(sizeof(struct attribute) == 72, "the size of the struct in CUDA");
 struct config {
     struct dim grid, block;
-    size_t shared;
+    size_t shared; /* bytes of dynamic shared memory for each block */
     void *stream;
     struct attribute *attributes;
-    unsigned n;
+    unsigned n; /* the number of attributes */
 };
 _Static_assert(sizeof(struct config) == 56, "the size of the struct in CUDA");
 
@@ -49,7 +49,8 @@ enum { MAX_ATTRIBUTES = 32 };       /* of a launch; the limit of this library */
 /* cudaDevAttrCooperativeLaunch and cudaDevAttrMultiProcessorCount. */
 enum { CAN_COOPERATE = 95, PROCESSORS = 16 };
 
-/* The functions of the CUDA runtime, once open_runtime has found one. */
+/* The functions of the CUDA runtime, once open_runtime has found one; fill_runtime has their names.
+ * Those that return int return a cudaError_t, 0 for success. */
 static struct runtime {
     int (*device)(int *device);
     int (*query)(int *value, int attribute, int device);
@@ -124,9 +125,9 @@ static unsigned long long product(struct dim d)
     return (unsigned long long)d.x * d.y * d.z;
 }
 
-/* Finds how many blocks of a kernel run at the same time on the thread's GPU: blocks per
- * multiprocessor times multiprocessors. A collective launch may have no more, because its blocks
- * wait for each other. Returns 0, or an error that it has printed. */
+/* Stores in *limit how many blocks of a kernel run at the same time on the thread's GPU: blocks per
+ * multiprocessor times multiprocessors; 0 if not one block fits. A collective launch may have no
+ * more, because its blocks wait for each other. Returns 0, or an error that it has printed. */
 static int max_blocks(const void *func, struct dim block, size_t shared, int *limit,
                       const char *call)
 {
@@ -190,7 +191,7 @@ static int refuse_block(const struct config *c, const void *func, const char *ca
  * Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
 {
-    struct attribute attributes[MAX_ATTRIBUTES + 1];
+    struct attribute attributes[MAX_ATTRIBUTES + 1]; /* one more, for ATTRIBUTE_COOPERATIVE */
     int limit = 0, rc = max_blocks(func, c.block, c.shared, &limit, call);
     if (rc != 0)
         return rc;
@@ -229,7 +230,8 @@ int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim blo
 int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args);
 #pragma GCC visibility pop
 
-/* Returns in *gridsize how many blocks of a kernel run at the same time. */
+/* Stores in *gridsize how many blocks of a kernel run at the same time on the GPU of the calling
+ * thread. Returns 0, or an error that has been printed. */
 int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block, void **args,
                                               size_t shared, int *gridsize)
 {
@@ -237,7 +239,9 @@ int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block
     return max_blocks(func, block, shared, gridsize, __func__);
 }
 
-/* Launches a kernel whose blocks may wait for each other. All PEs call it. */
+/* Launches a kernel whose blocks may wait for each other; a grid of zeros means as many blocks as
+ * run at the same time. All PEs call it, but it does not wait for the others. Returns 0, or an
+ * error that has been printed. */
 int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,
                                size_t shared, struct CUstream_st *stream)
 {

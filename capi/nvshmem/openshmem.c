@@ -41,8 +41,8 @@ static const char *find_functions(struct other *o)
 }
 
 /* Reports whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM library,
- * and there is no job yet. It reads the environment itself: the core, which reads settings, is not
- * loaded yet. */
+ * and there is no job yet. SHMEM_BOOTSTRAP, if it is set, has precedence. It reads the environment
+ * itself: the core, which reads settings, is not loaded yet. */
 bool nvshmemi_joins_openshmem(void)
 {
     const char *ours = getenv("SHMEM_BOOTSTRAP"), *theirs = getenv("NVSHMEM_BOOTSTRAP");
@@ -50,8 +50,9 @@ bool nvshmemi_joins_openshmem(void)
            nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED;
 }
 
-/* Starts a job with the PEs of the program's OpenSHMEM: PE 0 makes a unique ID, and the others read
- * it from its symmetric heap. Returns 0, or an error that has been printed. */
+/* Starts a job with the PEs of the program's OpenSHMEM, or, if that is libshmem.so itself, counts
+ * one more init: PE 0 makes a unique ID, and the others read it from its symmetric heap. All PEs
+ * call it. Returns 0, or an error that has been printed. */
 int nvshmemi_init_with_shmem(const char *call)
 {
     struct other o;
@@ -66,7 +67,7 @@ int nvshmemi_init_with_shmem(const char *call)
     }
     /* The program's OpenSHMEM is libshmem.so itself: its job is this one. */
     if ((void *)(uintptr_t)o.my_pe == nvshmemi_below("shmem_my_pe"))
-        return shmemx_init_attr(0, NULL);
+        return shmemx_init_attr(/* flags */ 0, NULL);
 
     int me = o.my_pe(), n = o.n_pes(), status = 0;
     struct {
@@ -80,12 +81,12 @@ int nvshmemi_init_with_shmem(const char *call)
     }
     if (me == 0)
         sent->status = shmemx_get_uniqueid(&sent->id);
-    o.barrier_all();
-    o.getmem(&from_pe_0, sent, sizeof from_pe_0, 0);
-    o.barrier_all();
+    o.barrier_all(); /* PE 0 has stored it */
+    o.getmem(&from_pe_0, sent, sizeof from_pe_0, /* pe */ 0);
+    o.barrier_all(); /* all have read it */
     o.free_(sent);
     shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
     if (from_pe_0.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &from_pe_0.id, &attr) != 0)
-        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has printed the reason */
+        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0, or this PE for its arguments, has printed why */
     return status != 0 ? status : shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &attr);
 }

@@ -30,7 +30,9 @@ static inline int nvshmemi_signal_of(int op)
     return op == NVSHMEM_SIGNAL_SET ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
 }
 
-/* strided.c */
+/* strided.c. Implement nvshmemx_TYPE_iput_on_stream and _iget_on_stream: dst and sst are the
+ * strides of dest and source in elements of size bytes. call is the name of the program's call, for
+ * messages, here and below. */
 void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call);
@@ -38,7 +40,7 @@ void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call);
 
-/* half.c: the reductions of half and bfloat16. */
+/* half.c. The reductions of half and bfloat16, which combine two arrays of elements. */
 extern const struct shmemi_reducer nvshmemi_half_max, nvshmemi_half_min, nvshmemi_half_sum,
     nvshmemi_half_prod, nvshmemi_bfloat16_max, nvshmemi_bfloat16_min, nvshmemi_bfloat16_sum,
     nvshmemi_bfloat16_prod;
@@ -48,7 +50,8 @@ float nvshmemi_add_float(float *dest, float value, int pe);
 double nvshmemi_add_double(double *dest, double value, int pe);
 struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe);
 
-/* teams.c */
+/* teams.c. Each implements the function nvshmem_ or nvshmemx_ of the same name. The splits return
+ * what OpenSHMEM's return; get_uniqueid and init return 0 or, after a message, an error. */
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
@@ -69,12 +72,13 @@ bool nvshmemi_has_host_library(void);
 /* Returns the address of a variable of that library; NULL if it is not there. */
 void *nvshmemi_host_variable(const char *name);
 
-/* openshmem.c */
+/* openshmem.c. Reports whether init has to join a job with the PEs of another OpenSHMEM library. */
 bool nvshmemi_joins_openshmem(void);
+/* Joins such a job. Returns 0, or an error that has been printed. */
 int nvshmemi_init_with_shmem(const char *call);
 
-/* start.c. The heap of a program of NVSHMEM is in GPU memory. The first allocation fixes which GPU
- * each PE uses. */
+/* start.c. Each implements the function nvshmem_ or nvshmemx_ of the same name. The heap of a
+ * program of NVSHMEM is in GPU memory. The first allocation fixes which GPU each PE uses. */
 void nvshmemi_init(const char *call);
 int nvshmemi_init_thread(int requested, int *provided, const char *call);
 void *nvshmemi_malloc(size_t size);
@@ -91,7 +95,8 @@ void nvshmemi_info_get_version(int *major, int *minor);
 void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch);
 const char *nvshmemi_status_string(int status);
 
-/* buffers.c */
+/* buffers.c. Each implements the function nvshmemx_ of the same name, and returns, if it has a
+ * result, 0 or an error. */
 int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles);
 void nvshmemi_signal_counted_reset(uint64_t *counter);
 int nvshmemi_buffer_register(void *buffer, size_t length);

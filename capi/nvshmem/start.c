@@ -36,7 +36,8 @@ void *nvshmemi_align(size_t alignment, size_t size)
  * size of the struct in the lower half. Any other value is accepted, as by NVIDIA's library,
  * because programs often leave it undefined: torch does not initialise its attributes, and
  * nvshmem4py takes memory of numpy for them. Numbers up to 15, with a size that a struct may have,
- * are unlikely in such memory.
+ * are unlikely in such memory. A size that a struct may have is a multiple of 8, at least that of
+ * the first version, and at most 4096.
  */
 static bool is_later_version(int version)
 {
@@ -71,8 +72,8 @@ static int check_headers(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
-/* Ends an init, and returns its status. If it was the first init of the job, and has succeeded, all
- * PEs agree whether to serve device code of NVIDIA's archive. */
+/* Ends an init, and returns its status, which was passed. If it was the first init of the job, and
+ * has succeeded, all PEs agree whether to serve device code of NVIDIA's archive. */
 static int finish_init(int status, bool first, const char *call)
 {
     if (status == 0 && first)
@@ -122,7 +123,7 @@ static int join(unsigned int flags, const nvshmemx_init_attr_t *attr)
     switch (flags) {
     case 0:
         return nvshmemi_joins_openshmem() ? nvshmemi_init_with_shmem("nvshmemx_init_attr")
-                                          : shmemx_init_attr(0, NULL);
+                                          : shmemx_init_attr(/* flags */ 0, NULL);
     case NVSHMEMX_INIT_WITH_SHMEM:
         return nvshmemi_init_with_shmem("nvshmemx_init_attr");
     case NVSHMEMX_INIT_WITH_MPI_COMM:
@@ -203,7 +204,7 @@ int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *
 }
 
 /* Implements nvshmemx_set_attr_mpi_comm_args: stores the address of an MPI communicator in the
- * arguments of init. */
+ * arguments of init. Returns 0, or an error, without a message, if an argument is NULL. */
 int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
 {
     if (comm == NULL || attr == NULL)
@@ -212,8 +213,8 @@ int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
     return 0;
 }
 
-/* Implements nvshmemx_init_status. It returns NVSHMEM's status for a job that is bootstrapped and
- * not yet initialised while the program may still choose its GPU. */
+/* Implements nvshmemx_init_status. In a job it returns NVSHMEM_STATUS_IS_BOOTSTRAPPED while the
+ * program may still choose its GPU, and then NVSHMEM_STATUS_IS_INITIALIZED. */
 int nvshmemi_init_status(void)
 {
     int initialized = 0;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Implements nvshmem_team_get_config. */
+/* Implements nvshmem_team_get_config. Stores nothing if config is NULL or the team is invalid. */
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
 {
     shmem_team_config_t below = {0};
@@ -54,7 +54,7 @@ int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, in
     return shmemi_team_split_each(parent, start, stride, size, &c, mask, new_team);
 }
 
-/* Implements nvshmem_team_split_2d. */
+/* Implements nvshmem_team_split_2d by OpenSHMEM's, which has the same rules. */
 int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_config_t *xconfig,
                            long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
                            long ymask, nvshmem_team_t *yteam)
@@ -71,7 +71,8 @@ static int refuse(const char *call, const char *why)
     return NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
-/* Implements nvshmemx_team_get_uniqueid. */
+/* Implements nvshmemx_team_get_uniqueid: makes the ID of a team that does not exist yet, which the
+ * program passes to its PEs. Returns 0, or an error after a message. */
 int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
 {
     if (id == NULL)

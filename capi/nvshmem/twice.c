@@ -57,7 +57,8 @@ static void read_names(const struct dl_phdr_info *info, bool *has_soname, bool *
 }
 
 /* dl_iterate_phdr callback: records the file of each loaded object with NVIDIA's soname in the
- * struct search, by whether it depends on this library. */
+ * struct search, by whether it depends on this library. Objects come in the order in which they
+ * were loaded. Returns 0: the iteration goes on. */
 static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
