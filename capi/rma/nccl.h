@@ -32,19 +32,20 @@ enum {
     NCCL_HANDLE_SIZE = 128
 };
 
+/* What NCCL asks about a device. */
 struct nccl_properties {
     const char *name;
     const char *pci_path; /* NULL: the device is no PCI function */
     uint64_t guid;
-    int ptr_support; /* a sum of NCCL_PTR constants: memory that the network reaches by itself */
-    int reg_is_global;
-    int force_flush;
-    int speed; /* Mbit/s */
+    int ptr_support;   /* a sum of NCCL_PTR constants: memory that the network reaches by itself */
+    int reg_is_global; /* registered memory is not bound to one connection */
+    int force_flush;   /* receives into GPU memory need a flush */
+    int speed;         /* Mbit/s */
     int port;
-    float latency;
-    int max_comms;
-    int max_recvs;
-    int device_type;
+    float latency;   /* of the network, in microseconds */
+    int max_comms;   /* connections */
+    int max_recvs;   /* receives that one request groups */
+    int device_type; /* NCCL_NETDEV_ */
     int device_version;
     struct {
         int count;
@@ -53,10 +54,11 @@ struct nccl_properties {
     size_t max_p2p_bytes;
     size_t max_coll_bytes;
     int max_multi_request_size;
-    int16_t rail;
-    int16_t plane;
+    int16_t rail;  /* of the network; -1: not known */
+    int16_t plane; /* as rail */
 };
 
+/* What createContext is asked for: this plugin reads only the number of contexts. */
 struct nccl_config_v13 {
     int signals;
     int counters;
@@ -101,7 +103,10 @@ struct nccl_rma_properties {
     nccl_result (*last_error)(void *context, bool *failed);                                        \
     nccl_result (*finalize)(void *ctx);
 
-/* The arguments of the operations, without those that only some versions have. */
+/* The arguments of the operations, without those that only some versions have. Offsets are in bytes
+ * from the begin of registered memory: source_offset in this rank's part of source, offset in
+ * rank's part of memory, signal_offset in rank's part of signal. number is that of one of the
+ * contexts that createContext has made together, and op is NCCL_SIGNAL_INC or NCCL_SIGNAL_ADD. */
 #define NCCL_PUT                                                                                   \
     void *context, int number, uint64_t source_offset, void *source, size_t bytes,                 \
         uint64_t offset, void *memory, uint32_t rank

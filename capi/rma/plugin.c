@@ -29,15 +29,15 @@ extern char **environ;
 
 /* NCCL's `ctx`: what init makes for a communicator. */
 struct communicator {
-    nccl_logger log;
+    nccl_logger log; /* NCCL's function for its log; may be NULL */
     const struct shmemi_rma *core;
 };
 
 /* NCCL's `listener`: what listen makes. */
 struct listener {
     struct communicator *of;
-    uint64_t handle;
-    bool used; /* rank 0 has connected by it */
+    uint64_t handle; /* the core's */
+    bool used;       /* rank 0 has connected by it */
 };
 
 /* NCCL's `coll`: what connect makes. NCCL may end the communicator before the coll, so log is a
@@ -45,7 +45,7 @@ struct listener {
 struct coll {
     nccl_logger log;
     const struct shmemi_rma *core;
-    uint64_t group;
+    uint64_t group; /* the core's handle */
     struct operations operations;
     int ranks;
     bool failed; /* an operation has failed, or a rank is lost */
@@ -76,12 +76,12 @@ struct context {
 
 /* NCCL's `memory`, which regMrSym makes: memory that all ranks have registered together. */
 struct memory {
-    uint64_t handle, number;
-    char *base; /* this rank's */
-    size_t bytes;
+    uint64_t handle, number; /* the core's handle; the number by which operations name it */
+    char *base;              /* this rank's part */
+    size_t bytes;            /* of this rank's part */
 };
 
-/* Writes a line to NCCL's log. */
+/* Writes a line to NCCL's log. ~0ul: whatever parts of NCCL the log is limited to. */
 #define SAY(log, level, ...)                                                                       \
     do {                                                                                           \
         if (log)                                                                                   \
@@ -140,7 +140,8 @@ nccl_result plugin_devices(int *count)
     return NCCL_SUCCESS;
 }
 
-/* NCCL's getProperties: describes the one device. */
+/* NCCL's getProperties: describes the one device. Members that are not set are 0, as the latency,
+ * which is not known; max_comms and the numbers of bytes stand for no limit. */
 nccl_result plugin_properties(int device, struct nccl_properties *p)
 {
     *p = (struct nccl_properties){
@@ -219,7 +220,8 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
         return NCCL_SYSTEM_ERROR;
     *self = (struct coll){.log = c->log, .core = c->core, .ranks = ranks, .users = 1};
     operations_init(&self->operations);
-    /* Each step of all ranks has SHMEM_BOOTSTRAP_TIMEOUT: NCCL cannot end a connect that waits. */
+    /* SHMEM_BOOTSTRAP_TIMEOUT limits each step of all ranks: NCCL cannot end a connect that waits.
+     */
     struct shmemi_rma_options o = {
         .environ_ = (const char *const *)environ,
         .id = handles[0],
@@ -234,12 +236,13 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
         release(self);
         return r;
     }
-    l->used = rank == 0;
+    l->used = rank == 0; /* all ranks connect by rank 0's listener */
     *coll = self;
     return NCCL_SUCCESS;
 }
 
-/* NCCL's closeColl: leaves the group, which also ends its registrations. */
+/* NCCL's closeColl: leaves the group, which also ends its registrations. Frees the coll unless a
+ * context or memory still uses it. */
 nccl_result plugin_close(void *coll)
 {
     struct coll *self = coll;
@@ -330,8 +333,9 @@ static nccl_result failure(struct coll *self, const char *call)
     return result(self->log, call, status ? status : SHMEMI_MESH_NETWORK, error);
 }
 
-/* Checks an operation of the NCCL function `call`, and submits it to the group's proxy. signal is
- * the memory with the signal's word, or NULL. Sets *request for plugin_test. */
+/* Checks an operation of the NCCL function `call`, and submits it to the group's proxy. kind is
+ * SHMEMI_GROUP_PUT or SHMEMI_GROUP_GET, and signal is the memory with the signal's word, or NULL.
+ * Sets *request for plugin_test; NULL after an error in the arguments. */
 static nccl_result submit(const char *call, const struct transfer *t, uint32_t kind,
                           const struct memory *signal, void **request)
 {
@@ -418,7 +422,9 @@ nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank,
     return NCCL_SUCCESS;
 }
 
-/* NCCL's test: sets *done if the request has ended. */
+/* NCCL's test: sets *done to 1 if the request has ended, and then frees it; otherwise to 0. Returns
+ * an error if the request has failed, or is under way in a group that has failed. The latter stays
+ * allocated, at the latest until the coll is freed. */
 nccl_result plugin_test(void *coll, void *request, int *done)
 {
     struct coll *self = coll;

@@ -10,18 +10,18 @@
 /* A put, with a signal if op is not 0, or a get: the arguments that all versions of NCCL's
  * interface have. */
 struct transfer {
-    void *context; /* of createContext */
-    int number;    /* of one of its contexts */
-    uint64_t local_offset;
-    void *local; /* registered memory of this rank; NULL: no bytes */
+    void *context;         /* of createContext */
+    int number;            /* of one of its contexts */
+    uint64_t local_offset; /* bytes from the begin of local */
+    void *local;           /* registered memory of this rank; NULL: no bytes */
     size_t bytes;
-    uint64_t offset;
-    void *memory; /* registered memory, of which rank's part is the other side */
-    uint32_t rank;
-    uint64_t signal_offset;
-    void *signal; /* registered memory, of which rank's part has the signal's word */
-    uint64_t value;
-    uint32_t op;
+    uint64_t offset;        /* bytes from the begin of rank's part of memory */
+    void *memory;           /* registered memory, of which rank's part is the other side */
+    uint32_t rank;          /* the target */
+    uint64_t signal_offset; /* bytes from the begin of rank's part of signal */
+    void *signal;           /* registered memory, of which rank's part has the signal's word */
+    uint64_t value;         /* that NCCL_SIGNAL_ADD adds to the word */
+    uint32_t op;            /* 0: no signal, or NCCL_SIGNAL_INC or NCCL_SIGNAL_ADD */
     bool strong; /* the signal follows all earlier operations of the context on the rank */
 };
 

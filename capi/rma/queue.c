@@ -10,6 +10,7 @@
 
 enum { CHUNK = 256 }; /* operations that are allocated together */
 
+/* Operations that were allocated together. They are freed together, when the coll has ended. */
 struct chunk {
     struct chunk *next;
     struct shmemi_group_operation operations[CHUNK];
@@ -66,7 +67,10 @@ void operation_return(struct operations *all, struct shmemi_group_operation *o)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* Adds an operation to those that the proxy reads. Returns whether the proxy has to be woken. */
+/* Adds an operation to those that the proxy reads, at the front of a list that is linked by next,
+ * from the last submitted operation to the first. The proxy takes the whole list at once, so that
+ * no operation in it can be freed and submitted again meanwhile. Returns whether the proxy has to
+ * be woken. */
 bool operation_submit(struct operations *all, struct shmemi_group_operation *o)
 {
     struct shmemi_group_queue *q = &all->queue;

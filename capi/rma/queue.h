@@ -19,13 +19,14 @@ struct operations {
     struct chunk *chunks;                /* all memory, which operations_free frees */
 };
 
-/* Makes the set of operations empty. */
+/* Makes an empty set of operations, in memory of any contents. */
 void operations_init(struct operations *all);
 
 /* Frees all operations. None is under way. */
 void operations_free(struct operations *all);
 
-/* Returns a free operation with all members 0, or NULL if there is no memory. */
+/* Returns a free operation with all members 0, or NULL if there is no memory. Any thread may call
+ * this and the functions below. */
 struct shmemi_group_operation *operation_take(struct operations *all);
 
 /* Frees an operation that has ended, for a later operation_take. */

@@ -105,7 +105,8 @@ static nccl_result put_signal_v15(NCCL_PUT, NCCL_SIGNAL, bool strong, uint32_t o
     return plugin_put(&(struct transfer){TRANSFER, WITH_SIGNAL, .strong = strong}, request);
 }
 
-/* NCCL names the remote memory first, and then the local one. */
+/* The arguments of iget. NCCL names the remote memory first, and then the local one: here the names
+ * are those of NCCL_PUT, so that TRANSFER fits both. */
 #define GET                                                                                        \
     void *context, int number, uint64_t offset, void *memory, size_t bytes,                        \
         uint64_t source_offset, void *source, uint32_t rank
