@@ -209,7 +209,7 @@ static bool makes_harmless(struct range r, const struct note *n)
     return is_in_blocks(r, n->data, 2 * n->data_step, 2 * n->data_block,
                         n->data_bytes / n->data_block) ||
            (n->data_signal != NOWHERE &&
-            is_in_blocks(r, n->data_signal, /* step */ 0, 2 * sizeof(uint64_t), /* blocks */ 1));
+            is_in_blocks(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
 }
 
 /* Reports whether this PE has waited for the data of a note since a barrier, or for its signal. */
