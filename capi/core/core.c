@@ -16,13 +16,13 @@
 
 #include <shmem/zz_wire.h>
 
-#define BATCH 32         /* completions read by one poll */
-#define EXIT_ABORTED 134 /* the status of the front's abort function */
+#define BATCH 32         /* completions read by one poll, at most */
+#define EXIT_ABORTED 134 /* 128 + SIGABRT, the status of the front's abort function */
 
 char shmemi_core_text[1024], shmemi_core_remedy[256], shmemi_core_version[64];
 
-static struct shmemi_state *state;
-static struct shmemi_native native;
+static struct shmemi_state *state;    /* the front's */
+static struct shmemi_native native;   /* the provider's functions; all NULL: only Go has some */
 static struct shmemi_fastpath *first; /* the state of the default context; NULL: no network */
 static shmemi_abort_fn *front_abort;  /* the front's function that ends the job */
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
@@ -142,8 +142,7 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy)
     abort();
 }
 
-/* Sets the state of the default context's fast path: from now on posts and polls of that context
- * try C functions (n) before Go. With x NULL there is no network. */
+/* From now on posts and polls try C functions (n, may be NULL) before Go. x NULL: no network. */
 void shmemi_core_set_fastpath(struct shmemi_state *s, const struct shmemi_native *n,
                               struct shmemi_fastpath *x)
 {
@@ -166,7 +165,7 @@ void shmemi_core_end(const char *what, int status)
     _exit(status);
 }
 
-static struct shmemi_core_gpu gpu;
+static struct shmemi_core_gpu gpu; /* all NULL: C makes no copies */
 
 /* The addresses by which C makes puts and gets on streams (shmemi_core_streams). */
 static struct {
@@ -183,9 +182,8 @@ void shmemi_core_set_driver(const struct shmemi_core_gpu *g)
     streams.direct = NULL;
 }
 
-/* Lets C queue simple puts and gets on the program's streams. direct: for each PE the address of
- * its user heap in this process, or 0. user: the address that the program has for its own. Without
- * memory for the copy of direct, Go serves all calls. */
+/* Lets C queue simple puts and gets on the program's streams: stores direct, of which it makes a
+ * copy, and user in `streams`. Without memory for the copy, Go serves all calls. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
 {
     uint64_t *copy = calloc(n_pes, sizeof *copy);
@@ -232,23 +230,23 @@ static int gpu_holds(const void *at)
     return (out.push | out.call) == 0 && type == SHMEMI_CUDA_TYPE_DEVICE && managed == 0;
 }
 
-/* Copies n bytes from or to GPU memory: in C if the driver makes the copy as it is, else in Go. */
+/* Copies n bytes from or to GPU memory, and waits: in C if the driver makes the copy, else Go. */
 static int gpu_move(void *to, const void *from, size_t n)
 {
-    int rc = gpu_work(to, from, n, true);
+    int rc = gpu_work(to, from, n, /* wait */ true);
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
 /* Starts a copy from or to GPU memory. If C cannot start it, Go makes it and waits for it. */
 static int gpu_start(void *to, const void *from, size_t n)
 {
-    int rc = gpu_work(to, from, n, false);
+    int rc = gpu_work(to, from, n, /* wait */ false);
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
-/* Queues a call on a stream of the program. A put or get between heaps that the GPU can copy itself
- * is queued here, because a call into Go for it took 3 us instead of 2. Go queues all others, also
- * those that the driver has refused here. */
+/* Queues a call on a stream of the program; what is a SHMEMI_STREAM_ number. A put or get between
+ * heaps that the GPU can copy itself is queued here, because a call into Go for it took 3 us
+ * instead of 2. Go queues all others, also those that the driver has refused here. */
 static int stream_call(int what, const struct shmemi_stream_call *c, void *stream)
 {
     bool puts = what == SHMEMI_STREAM_PUT;
@@ -267,12 +265,12 @@ static int stream_call(int what, const struct shmemi_stream_call *c, void *strea
 /* Waits until all copies that were started on the library's stream are complete. */
 static int gpu_settle(void)
 {
-    int rc = gpu_work(NULL, NULL, 0, true);
+    int rc = gpu_work(NULL, NULL, 0, /* wait */ true);
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
-/* Wakes this PE's threads that sleep on its control page, which ends where the PE's heap begins:
- * the words for which they wait may have changed. */
+/* Wakes this PE's threads that sleep on its control page, a struct shmemi_ctl, which ends where the
+ * PE's heap begins: the words for which they wait may have changed. */
 void shmemi_core_wake(struct shmemi_state *s)
 {
     struct shmemi_ctl *ctl = (struct shmemi_ctl *)s->peer_base[s->my_pe] - 1;
@@ -292,11 +290,11 @@ void shmemi_core_wake_proxy(void *waker)
 }
 
 /*
- * Polls the network; returns the number of completions, or -1 if another thread has the lock. An
- * empty completion queue costs no call into Go, unless the engine is busy: it then has work that
- * ends without a completion (copies of a GPU, bytes that wait for room), which only Go polls. A
- * small message that needs no reply costs no such call either. This thread has the lock during the
- * whole call, because messages are applied in the order of arrival.
+ * Polls the network; returns the number of completions (0 without a network), or -1 if another
+ * thread has the lock. An empty completion queue costs no call into Go, unless the engine is busy:
+ * it then has work that ends without a completion (copies of a GPU, bytes that wait for room),
+ * which only Go polls. A small message that needs no reply costs no such call either. This thread
+ * has the lock during the whole call, because messages are applied in the order of arrival.
  */
 static int poll_network(void)
 {
@@ -346,7 +344,9 @@ static int leave(void)
  * message takes 2 to 3 us of the sender's time, and an operation in a batch some 30 ns. */
 #define BURST_GAP 5000
 
-static uint64_t burst_last; /* the time at which the last operation was posted, in cycles */
+/* When the last operation was posted, in cycles. The functions from here to batch are called with
+ * the network lock locked, and only if there is a network. */
+static uint64_t burst_last;
 
 /* Returns the processor's cycle counter. On processors whose counter C cannot read, it returns a
  * value with which every operation seems to come after a pause, so that no burst begins. */
@@ -365,8 +365,8 @@ static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
     return context == 0 ? first : first->contexts[context];
 }
 
-/* Counts an operation in its burst. Returns true if C may try to post it, false if Go has to: the
- * burst is so long, or x->batching is set, that operations share messages, and none is open yet. */
+/* Counts an operation to pe in its burst. Returns true if C may try to post it, false if Go has to:
+ * the burst is long or x->batching is set, so operations share messages, and pe has none open. */
 static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
@@ -392,7 +392,7 @@ static inline int note_posted(struct shmemi_fastpath *x, int rc)
     return rc;
 }
 
-/* Posts an operation: in C if it is small and simple, else in Go. */
+/* Posts an operation: in C if it is small, simple and no get, else in Go. */
 static int post(const struct shmemi_host_operation *o)
 {
     struct shmemi_fastpath *x = fastpath_of(o->context);
@@ -403,9 +403,9 @@ static int post(const struct shmemi_host_operation *o)
                        rc == SHMEMI_NOT_FAST ? shmemgoPost((struct shmemi_host_operation *)o) : rc);
 }
 
-/* Begins or continues a quiet of a context. A waiting thread calls it often, and calls into Go only
- * at the beginning, while the engine has an operation of its own that could not be posted yet, and
- * for the error of a failure. */
+/* Begins a quiet of a context if *ticket is 0, and sets it; else continues the quiet. A waiting
+ * thread calls it often, and calls into Go only at the beginning, while the engine has an operation
+ * of its own that could not be posted yet, and for the error of a failure. */
 static int quiet(uint32_t context, uint64_t *ticket)
 {
     const struct shmemi_fastpath *x = fastpath_of(context);
@@ -427,7 +427,7 @@ static void batch(uint32_t context, int on)
 }
 
 /* Returns the table from which the front reads the core's functions; the one symbol that this
- * library exports. abort_ is the front's function that ends the job. */
+ * library exports. abort_ is the front's function that ends the job. The casts only add const. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
     static struct shmemi_core table = {

@@ -11,8 +11,9 @@
 #include "rma.h"
 #include "zz_nvtx.h"
 
-/* From now on posts and polls of the first context try C functions (native) before Go. If native is
- * NULL, all of them call Go. */
+/* From now on posts, and polls of the network, try C functions (native) before Go. first is the
+ * state of the default context, which has that of the other contexts. If native is NULL, all posts
+ * and polls call Go; if first is NULL, there is no network. */
 void shmemi_core_set_fastpath(struct shmemi_state *state, const struct shmemi_native *native,
                               struct shmemi_fastpath *first);
 
@@ -49,32 +50,35 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute_
 /* Writes the program's buffered output, by the front's function `flush`. */
 void shmemi_core_flush(void);
 
-/* Ends this process with a status, because the job has ended. */
+/* Ends this process with a status, because the job has ended. Prints `what` unless status is 0. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 
 /* What ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {
     void (*wake)(void *self); /* the provider's function; NULL: Go's */
-    void *self;
-    int engine;
-    uint32_t *napping; /* the futex on which it sleeps while callers poll the network */
+    void *self;               /* the argument of wake */
+    int engine;               /* the engine's number, for Go's function */
+    uint32_t *napping;        /* the futex on which it sleeps while callers poll the network */
 };
 
-/* Producers of a ring call this with a struct shmemi_core_waker: it wakes the proxy. */
+/* Threads that have submitted an operation to a ring (a queue that the proxy serves) call this with
+ * a struct shmemi_core_waker: it wakes the proxy. */
 void shmemi_core_wake_proxy(void *waker);
 
 /* The driver functions for copies, which C calls without Go. */
 struct shmemi_core_gpu {
-    void *context, *stream;
+    void *context, *stream; /* the PE's CUcontext, and the library's CUstream for copies */
     struct shmemi_cuda driver;
 };
 
-/* Sets the functions of the driver that copies use from now on. NULL: there are none. */
+/* Sets the functions of the driver that copies use from now on. NULL: there are none. Also ends
+ * what shmemi_core_streams allows. */
 void shmemi_core_set_driver(const struct shmemi_core_gpu *gpu);
 
 /* From now on, until the next shmemi_core_set_driver, C also makes puts and gets on the program's
  * streams, without Go, if direct[pe] is not 0: the address of that PE's user heap in this process.
- * user: the address that the program has for its own. */
+ * user: the address that the program has for its own. Called at most once between two calls of
+ * shmemi_core_set_driver. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
 
 /* Sets whether shmemgoDepart is called when this process ends by exit(). */
@@ -82,10 +86,11 @@ void shmemi_core_set_departs(int departs);
 
 /* Stores the functions of the front that are in args. The functions below call them. */
 void shmemi_core_set_front(const struct shmemi_init_args *args);
-/* Calls the front's functions `doing` and `finalized` (struct shmemi_init_args). */
+/* Calls the front's functions `doing` and `finalized` (struct shmemi_init_args). how is a set of
+ * SHMEMI_DOING_ bits. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
-/* Calls the front's function `ranges` (struct shmemi_init_args). */
+/* Calls the front's function `ranges` (struct shmemi_init_args), and returns its result. */
 int shmemi_core_open_ranges(uint32_t groups);
 /* Begins a range of the proxy, SHMEMI_NVTX_..., or ends the last one. */
 void shmemi_core_range(unsigned name);
