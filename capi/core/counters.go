@@ -53,7 +53,7 @@ func shmemgoCounterName(id C.int) *C.char {
 }
 
 // shmemgoCounter stores the value of a counter of this PE, for operations to a PE or, with -1, to
-// all. It returns -1 if there is no such counter.
+// all. It returns 0, or -1 if there is no such counter.
 //
 //export shmemgoCounter
 func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
@@ -66,8 +66,8 @@ func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 	return 0
 }
 
-// shmemgoCounterNIC stores the value of a counter for one NIC. It returns -1 if the counter is not
-// counted for each NIC, or there is no such NIC.
+// shmemgoCounterNIC stores the value of a counter for one NIC. It returns 0, or -1 if the counter
+// is not counted for each NIC, or there is no such NIC.
 //
 //export shmemgoCounterNIC
 func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {

@@ -34,7 +34,7 @@ func fillLost(s *State, j *job.Job) {
 	}
 }
 
-// emptyLost frees the tables of lost PEs.
+// emptyLost frees the tables of lost PEs, and resets the members that fillLost may have set.
 func emptyLost(s *State) {
 	s.nLost, s.survives = 0, 0
 	C.free(unsafe.Pointer(s.lost))
@@ -44,22 +44,23 @@ func emptyLost(s *State) {
 
 // reportLost reports a lost PE to the front: it adds the PE to State.lost and State.losses, in the
 // order that State.lost requires, closes the fast path to it, and wakes threads of this PE that
-// sleep in waits. One goroutine calls it.
+// sleep in waits. One goroutine calls it, once for each lost PE.
 func reportLost(lost libshmem.PE) {
 	s := state
 	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
 	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
-	// Other PEs may read whether this PE knows of the loss. That word is stored last.
+	// Other PEs may read whether this PE knows of the loss, in words of 8 bytes, one for each PE, at
+	// an offset from the user heap. That word is stored last.
 	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.KnownLosses())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }
 
-// shmemgoErrorPE writes the error of the engine, and returns the PE that is lost because of it, or
-// -1. The front calls it right after a failed call. The engine keeps one error for all threads: if
-// two calls fail at once, both may report the same error.
+// shmemgoErrorPE writes the error of the engine, and returns the PE whose loss has caused it, or -1
+// if it has another cause. The front calls it right after a failed call. The engine keeps one error
+// for all threads: if two calls fail at once, both may report the same error.
 //
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
@@ -97,7 +98,8 @@ func shmemgoAcknowledge() C.int {
 	return C.int(current.Producers.Stopper.Acknowledge())
 }
 
-// shmemgoGiveUp declares a PE lost at this PE, because another PE has reported the loss.
+// shmemgoGiveUp declares a PE lost at this PE, because another PE has reported the loss. It may
+// return before reportLost is called for the PE.
 //
 //export shmemgoGiveUp
 func shmemgoGiveUp(of C.int) {
@@ -137,8 +139,9 @@ func listOf(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	return all
 }
 
-// activity returns what a PE of this node is doing. The front writes the text from the PE's control
-// page; how says which facts it contains. What does not fit in 640 bytes is cut off.
+// activity returns what a PE of this node is doing, as the predicate of a sentence, or "". The
+// front writes the text from the PE's control page; how says which facts it contains. What does not
+// fit in 640 bytes is cut off.
 func activity(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))

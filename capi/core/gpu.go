@@ -35,7 +35,7 @@ func cBool(yes bool) C.int {
 }
 
 // shmemgoGPUMove copies n bytes from or to the memory of a GPU, and returns when the copy is
-// complete.
+// complete or has failed.
 //
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
@@ -51,8 +51,9 @@ func shmemgoGPUSettle() C.int {
 	return result(current.GPU.Settle())
 }
 
-// This line does not compile unless C and package cuda have the same size for the marks. Using the
-// package also makes go build compile this one again when driver.h or marks.h changes.
+// This line does not compile unless C and package cuda have the same size for the marks (records of
+// driver calls under way). Using the package also makes go build compile this one again when
+// driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
 // setDriver lets C copy from and to GPU memory without Go: it passes C the functions of the GPU
@@ -168,7 +169,7 @@ func shmemgoGPUTakeBack(offset C.int64_t) C.int {
 
 // shmemgoQuietRings begins or continues a quiet for the operations that kernels have submitted. If
 // *ticket is 0, it begins one and sets *ticket to its number. It returns SHMEMI_PENDING until they
-// are complete.
+// are complete, and then SHMEMI_DONE.
 //
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
@@ -196,8 +197,9 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	return result(err)
 }
 
-// shmemgoTeamShow publishes the team of a slot to kernels. pes has the team's PEs, or is nil if
-// they are given by start and stride. If t is nil, the slot has no team any more.
+// shmemgoTeamShow publishes the team of a slot (an index of the kernels' table of teams) to
+// kernels. pes has the team's PEs, or is nil if they are given by start and stride. If t is nil,
+// the slot has no team any more.
 //
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {

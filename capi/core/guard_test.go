@@ -210,6 +210,9 @@ func catching(t *testing.T) map[string]string {
 	return found
 }
 
+// catches returns the name by which a function with this body catches its panics: the argument of
+// guard.Catch in its first statement, or "" for guard.Drop. ok is false if that statement is
+// another one.
 func catches(body []ast.Stmt) (label string, ok bool) {
 	if len(body) == 0 {
 		return "", false

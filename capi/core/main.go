@@ -54,8 +54,8 @@ func shmemgoDepart() {
 }
 
 var (
-	current *job.Job // the job of this process, between init and finalize
-	state   *State
+	current *job.Job // the job of this process, between init and finalize; otherwise nil
+	state   *State   // the front's, from the first init on
 )
 
 // shmemgoVersion returns the version of the library, which the front compares with its own.
@@ -257,7 +257,8 @@ func shmemgoFinalize() {
 	C.shmemi_core_set_departs(1)
 }
 
-// shmemgoGlobalExit ends the job for shmem_global_exit; the front then ends this process.
+// shmemgoGlobalExit requests the launcher to end the job with a status, for shmem_global_exit; the
+// front then ends this process.
 //
 //export shmemgoGlobalExit
 func shmemgoGlobalExit(status C.int) {
@@ -276,8 +277,8 @@ func shmemgoAbort(status C.int, reason *C.char) {
 	}
 }
 
-// shmemgoPoll polls a network that C cannot poll, and returns the number of completions. The caller
-// has locked the network lock.
+// shmemgoPoll polls a network that C cannot poll, and returns the number of completions; if that
+// fails, it ends the job. The caller has locked the network lock.
 //
 //export shmemgoPoll
 func shmemgoPoll() C.int {
@@ -289,8 +290,9 @@ func shmemgoPoll() C.int {
 	return C.int(n)
 }
 
-// shmemgoComplete handles n completions that C has read and does not handle itself. A negative n is
-// a libfabric error.
+// shmemgoComplete handles n completions that C has read and does not handle itself, and retries
+// what could not be posted before: for that alone n may be 0. A negative n is a libfabric error,
+// which ends the job. The caller has locked the network lock.
 //
 //export shmemgoComplete
 func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {

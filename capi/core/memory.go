@@ -36,8 +36,8 @@ func noMemory(err error, alone bool) C.int64_t {
 	return resultNoMemory
 }
 
-// showHeap writes the heap's size and use to the PE's status page, for shmem-info and the Python
-// package.
+// showHeap writes the heap's size and use, in bytes, and its number of blocks to the PE's status
+// page, for shmem-info and the Python package.
 func showHeap() {
 	s, to := current.Heap.Stats(), &current.Live.Heap
 	atomic.StoreUint64(&to.Size, s.Size)
@@ -47,8 +47,9 @@ func showHeap() {
 	atomic.StoreUint64(&to.Blocks, uint64(s.Live))
 }
 
-// shmemgoHeapAlloc allocates a block of the symmetric heap, with its memory. It returns the block's
-// offset, or a negative result of noMemory.
+// shmemgoHeapAlloc allocates a block of the symmetric heap, with its memory. If align is 0, the
+// heap chooses. The front passes no hints that Check refuses. It returns the block's offset from
+// the beginning of the user heap, or a negative result of noMemory.
 //
 //export shmemgoHeapAlloc
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
@@ -68,7 +69,8 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	return C.int64_t(off)
 }
 
-// shmemgoHeapFree frees the block that begins at an offset.
+// shmemgoHeapFree frees the block that begins at an offset. It returns SHMEMI_DONE, or
+// resultNoBlock if none begins there.
 //
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
@@ -83,7 +85,7 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 
 // shmemgoHeapRealloc resizes a block, and stores its old size. If the block stays at its offset, it
 // returns that offset. Otherwise it returns the offset of a new block; the front then copies the
-// contents and frees the old block.
+// contents and frees the old block. After a failure, a negative result, the old block is unchanged.
 //
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {

@@ -30,7 +30,7 @@ const (
 	groupHandle
 	memoryHandle
 	listenerHandle
-	handleShift = 56
+	handleShift = 56 // the bits of the number below the kind
 )
 
 // handleNames are the names of the kinds in errors.
@@ -39,7 +39,7 @@ var handleNames = [...]string{meshHandle: "mesh", regionHandle: "region", remote
 // handles are the objects of meshes that C can name.
 var handles struct {
 	sync.RWMutex
-	last uint64
+	last uint64 // how many handles were made; the lower bits of the last one
 	all  map[uint64]handle
 }
 
@@ -98,7 +98,8 @@ func endHandles(m *mesh.Mesh) {
 }
 
 // meshStatus returns the status of an error for C, and copies the error's text to `to`, which has
-// SHMEMI_MESH_TEXT bytes.
+// SHMEMI_MESH_TEXT bytes. The status of nil is 0, and `to` then stays as it is. Errors that are not
+// in the list are of the network.
 func meshStatus(err error, to *C.char) C.int {
 	if err == nil {
 		return 0
@@ -151,6 +152,9 @@ func logOf(log *[0]byte, arg unsafe.Pointer) func(line string) {
 		}
 	}
 }
+
+// The functions for C below return what meshStatus returns, and write the text of an error to
+// failure. Those that start a request set *request to its handle, for shmemgoMeshWait.
 
 // shmemgoMeshOpen opens a mesh with one member, this process, for shmemx_mesh_open, and sets *to to
 // its handle.
@@ -407,9 +411,10 @@ func shmemgoMeshFlush(n C.uint64_t, context, member C.int, request *C.uint64_t, 
 	return requestStatus(m, req, err, request, failure)
 }
 
-// shmemgoMeshWait waits for a request for up to ns nanoseconds, or tests it if ns is 0. It returns
-// SHMEMI_MESH_PENDING if a test finds that the request has not ended. When the request has ended,
-// it frees the request, and sets *request to 0.
+// shmemgoMeshWait waits for a request for up to ns nanoseconds, or tests it if ns is 0; ns is not
+// negative. It returns SHMEMI_MESH_PENDING if a test finds that the request has not ended, and
+// SHMEMI_MESH_TIMEOUT if a wait does. When the request has ended, it frees the request, sets
+// *request to 0, and returns the status of the request. A *request of 0 has ended without an error.
 //
 //export shmemgoMeshWait
 func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
@@ -455,7 +460,8 @@ func shmemgoMeshSend(n C.uint64_t, member C.int, data unsafe.Pointer, size C.siz
 
 // shmemgoMeshReceive receives a message, for which it waits for up to ns nanoseconds, for
 // shmemx_mesh_receive. *size is the room at data, and becomes the size of the message; *member
-// becomes its sender. It returns SHMEMI_MESH_PENDING if none arrives.
+// becomes its sender. It returns SHMEMI_MESH_PENDING if none arrives, and an error, without taking
+// the message, if there is too little room.
 //
 //export shmemgoMeshReceive
 func shmemgoMeshReceive(n C.uint64_t, data unsafe.Pointer, size *C.size_t, member *C.int, ns C.int64_t, failure *C.char) C.int {

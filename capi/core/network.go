@@ -17,7 +17,8 @@ import (
 // The front calls the functions of this file with the network lock locked, except shmemgoReaches
 // and shmemgoError.
 
-// shmemgoPost posts an operation that the fast path in C does not serve.
+// shmemgoPost posts an operation that the fast path in C does not serve. It returns a proxy.Status,
+// as the other functions of this file that return C.int unless their comment says otherwise.
 //
 //export shmemgoPost
 func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
@@ -34,7 +35,8 @@ func shmemgoRelease() {
 	current.Engine.Release()
 }
 
-// shmemgoFence orders later operations of a context after those posted so far.
+// shmemgoFence orders later operations of a context after those posted so far, for each PE. It
+// waits for nothing.
 //
 //export shmemgoFence
 func shmemgoFence(context C.uint32_t) C.int {

@@ -15,7 +15,9 @@ import (
 )
 
 // wakers has, for each engine, the function and arguments that wake its proxy. The entries are in C
-// memory, because threads that submit to rings store pointers to them.
+// memory, because threads that submit to rings (queues of operations that a proxy serves) store
+// pointers to them. The front calls shmemgoRings and shmemgoFinalize, which change it, in one
+// thread at a time.
 var wakers []*C.struct_shmemi_core_waker
 
 // shmemgoRings returns the state by which threads of this process submit operations to rings, and
@@ -48,7 +50,7 @@ func waker(i int, e *proxy.Engine) device.Waker {
 	return device.Waker{Function: unsafe.Pointer(C.shmemi_core_wake_proxy), Argument: unsafe.Pointer(wakers[i])}
 }
 
-// shmemgoWake ends the sleep of a proxy whose network is in Go.
+// shmemgoWake ends the sleep of the proxy of engine i, whose network is in Go.
 //
 //export shmemgoWake
 func shmemgoWake(i C.int) {

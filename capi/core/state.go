@@ -20,7 +20,7 @@ import (
 // it.
 func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
-	control := j.Heaps.Of(j.Me)
+	control := j.Heaps.Of(j.Me) // where this PE's user heap begins; offsets of j.Layout are below it
 
 	s.myPE = int32(j.Me)
 	s.heapBase = uintptr(j.Heaps.Own())
@@ -137,7 +137,7 @@ func empty(s *State) {
 }
 
 // basesInC returns a table in C memory, by PE, of the addresses that `where` returns for the peers;
-// nil for PEs that are no peers.
+// nil for PEs that are no peers. empty frees this and the tables below.
 func basesInC(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)

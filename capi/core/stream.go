@@ -16,7 +16,7 @@ import (
 )
 
 // shmemgoStreamOpen loads the library's kernels from a file, and allows C to queue simple puts and
-// gets itself.
+// gets itself. The front calls it once in a job, before the first shmemgoStreamCall.
 //
 //export shmemgoStreamOpen
 func shmemgoStreamOpen(file *C.char) C.int {
@@ -30,6 +30,7 @@ func shmemgoStreamOpen(file *C.char) C.int {
 }
 
 // shmemgoStreamCall queues a call on a CUDA stream of the program, if C has not queued it itself.
+// what is a SHMEMI_STREAM_ number.
 //
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
@@ -37,7 +38,8 @@ func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe
 	return result(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
-// shmemgoModuleVariable finds a variable of a loaded module or library.
+// shmemgoModuleVariable finds a variable of a loaded library (a CUlibrary, if what is
+// SHMEMI_LIBRARY) or module (a CUmodule), and sets its address and its size in bytes.
 //
 //export shmemgoModuleVariable
 func shmemgoModuleVariable(what C.int, handle unsafe.Pointer, name *C.char, at *unsafe.Pointer, size *C.size_t) C.int {
@@ -56,7 +58,8 @@ func shmemgoKernelExit() C.uint64_t {
 }
 
 // shmemgoKernelChannel sets *parts to the addresses, for kernels, of the parts of the proxy channel
-// for device code of NVIDIA's archive. If parts is NULL, kernels may use the channel from now on.
+// for device code of NVIDIA's archive, through which its operations go to the proxy. If parts is
+// NULL, kernels may use the channel from now on.
 //
 //export shmemgoKernelChannel
 func shmemgoKernelChannel(parts *C.struct_shmemi_channel) C.int {
