@@ -265,7 +265,7 @@ static bool follow_coordinator(struct agreement *a, int coordinator, struct shme
     send_word(a, coordinator, coordinator, ACCEPTED);
     if (!await(a, coordinator, coordinator, COMMITTED, /* may_have_left */ false))
         return false;
-    record_accepted(a, result, coordinator, true);
+    record_accepted(a, result, coordinator, /* committed */ true);
     return true;
 }
 
@@ -313,14 +313,14 @@ static void coordinate(struct agreement *a, struct shmemi_common *result, char *
             result->lost[rank / 64] |= (uint64_t)1 << rank % 64;
     if (latest >= 0)
         memcpy(result, chosen, a->size);
-    record_accepted(a, result, me, false);
+    record_accepted(a, result, me, /* committed */ false);
     for (int i = 1; i < n; i++)
         if (present[(me + i) % n])
             send_word(a, (me + i) % n, me, PROPOSED);
     for (int rank = 0; rank < n; rank++)
         if (present[rank] && rank != me)
             await(a, rank, me, ACCEPTED, /* may_have_left */ false);
-    record_accepted(a, result, me, true);
+    record_accepted(a, result, me, /* committed */ true);
     for (int i = 1; i < n; i++)
         if (present[(me + i) % n] && !is_lost(a, (me + i) % n))
             send_word(a, (me + i) % n, me, COMMITTED);
@@ -337,7 +337,8 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     shmemi_write_once((uint64_t *)mine(record_at(&a)), 0);
     shmemi_fence_stores(); /* no PE may mistake the new contribution for one to the old agreement */
     memcpy(mine(contribution_at(&a)), c, a.size);
-    shmemi_publish((uint64_t *)mine(record_at(&a)), pack_stamp(a.number, -1, false));
+    shmemi_publish((uint64_t *)mine(record_at(&a)),
+                   pack_stamp(a.number, /* coordinator */ -1, /* committed */ false));
     shmemi_mute(true); /* a loss must not fail the call: the agreement handles it */
     for (int rank = 0; rank < t->me; rank++) {
         if (is_lost(&a, rank))

@@ -71,7 +71,8 @@ static const char *block_now(const struct steps *s, uint32_t number, uint32_t do
 {
     uint32_t moved = number & done;
     if (moved == 0)
-        return s->source + s->nbytes * (size_t)s->t->leaders[node_at(s->t, number, false)];
+        return s->source +
+               s->nbytes * (size_t)s->t->leaders[node_at(s->t, number, /* before */ false)];
     return s->received + offset_in(s, number, shmemi_steps_in_pairs(moved));
 }
 
@@ -87,10 +88,10 @@ static void step(const struct steps *s, uint32_t i, const char *call)
     if (shmemi_state.gpu)
         shmemi_settle(call); /* the driver may still be copying blocks to s->sent */
     /* No list of lent memory: s->sent is the library's, and stays unchanged until it is read. */
-    shmemi_message_at(t, shmemi_team_at(t, node_at(t, bit, false), t->near_rank),
+    shmemi_message_at(t, shmemi_team_at(t, node_at(t, bit, /* before */ false), t->near_rank),
                       s->received + at - shmemi_state.peer_base[shmemi_state.my_pe], s->sent + at,
                       n, NULL, call);
-    shmemi_await(t, shmemi_team_at(t, node_at(t, bit, true), t->near_rank), call);
+    shmemi_await(t, shmemi_team_at(t, node_at(t, bit, /* before */ true), t->near_rank), call);
 }
 
 /* Copies the blocks for this node, sends those for others in steps, and passes on those that have
@@ -110,7 +111,7 @@ void shmemi_alltoall_steps(struct shmemi_team *t, char *dest, const char *source
         step(&s, i, call);
     for (uint32_t number = 1; number < t->n_nodes && shmemi_collective_unbroken(); number++)
         shmemi_nodes_pass_on(t, dest_offset,
-                             shmemi_team_at(t, node_at(t, number, true), t->near_rank),
+                             shmemi_team_at(t, node_at(t, number, /* before */ true), t->near_rank),
                              block_now(&s, number, UINT32_MAX), nbytes, call);
     shmemi_nodes_sync(t, call);
 }

@@ -111,7 +111,7 @@ static bool enter_queue(const struct lock *l)
 /* Removes this PE from the queue: clears its entry. */
 static void leave_queue(const struct lock *l)
 {
-    at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
+    at_place(l, SHMEMI_AMO_SET, /* operand */ 0, /* compare */ 0, shmemi_state.my_pe);
 }
 
 /* Records in this PE's entry that it has the lock: clears WAITS. */
@@ -159,7 +159,7 @@ void shmemi_set_lock(long *lock, const char *call)
     bool late = SHMEMI_UNLIKELY(shmemi_some_lost()) || !queue_up(&l);
     shmemi_mute(false);
     if (SHMEMI_UNLIKELY(late))
-        shmemi_lock_late(&l, false);
+        shmemi_lock_late(&l, /* once */ false);
     record_holder(&l);
 }
 
@@ -179,7 +179,7 @@ int shmemi_test_lock(long *lock, const char *call)
                               call);
     shmemi_mute(false);
     if (SHMEMI_UNLIKELY(shmemi_some_lost()) && (before != 0 || shmemi_is_lost(l.home))) {
-        if (!shmemi_lock_late(&l, true))
+        if (!shmemi_lock_late(&l, /* once */ true))
             return 1;
     } else if (before != 0) {
         leave_queue(&l);

@@ -259,8 +259,8 @@ bool shmemi_lock_late(const struct lock *l, bool once)
         t.held = try_once(&t);
     else
         try_until_held(&t);
-    if (!t.held)
-        at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe); /* this PE no longer tries */
+    if (!t.held) /* this PE no longer tries */
+        at_place(l, SHMEMI_AMO_SET, /* operand */ 0, /* compare */ 0, shmemi_state.my_pe);
     else if (!passed)
         at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
     shmemi_mute(false);
@@ -278,5 +278,5 @@ void shmemi_unlock_late(const struct lock *l, uint32_t place)
     if ((place >> DISTANCE & 0xff) == distance_bits(l, home) >> DISTANCE)
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
                      home, l->call);
-    at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
+    at_place(l, SHMEMI_AMO_SET, /* operand */ 0, /* compare */ 0, shmemi_state.my_pe);
 }

@@ -99,7 +99,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
 /* Implements shmem_malloc. */
 void *shmemi_malloc(size_t size, const char *call)
 {
-    return allocate(size, DEFAULT_ALIGN, 0, false, call);
+    return allocate(size, DEFAULT_ALIGN, /* hints */ 0, /* zero */ false, call);
 }
 
 /* Implements shmem_calloc. */
@@ -114,7 +114,8 @@ void *shmemi_align(size_t alignment, size_t size, const char *call)
     check_initialised(call);
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         shmemi_abort(call, "use a power of two", "alignment %zu is not usable", alignment);
-    return allocate(size, alignment < sizeof(void *) ? sizeof(void *) : alignment, 0, false, call);
+    return allocate(size, alignment < sizeof(void *) ? sizeof(void *) : alignment, /* hints */ 0,
+                    /* zero */ false, call);
 }
 
 /* Implements shmem_malloc_with_hints. */
@@ -122,7 +123,7 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 {
     /* Hints of a later specification are ignored. */
     hints &= SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
-    return allocate(size, DEFAULT_ALIGN, hints, false, call);
+    return allocate(size, DEFAULT_ALIGN, hints, /* zero */ false, call);
 }
 
 /* Under full checks, ends the job unless all PEs free or resize the same block: the heap offset of

@@ -446,12 +446,12 @@ SHMEMI_INLINE uint64_t perform(struct shmemi_host_operation *o, const void *at,
     type shmemi_##name##_slow params                                                               \
     {                                                                                              \
         struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
-        return (type)perform(&o, at, sig_addr, false);                                             \
+        return (type)perform(&o, at, sig_addr, /* shown */ false);                                 \
     }                                                                                              \
     type shmemi_##name##_ranged params                                                             \
     {                                                                                              \
         struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
-        return (type)perform(&o, at, sig_addr, true);                                              \
+        return (type)perform(&o, at, sig_addr, /* shown */ true);                                  \
     }
 
 HALVES(void, put,

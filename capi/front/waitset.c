@@ -215,7 +215,8 @@ static void describe(const void *subject, char *text, size_t size)
                                  value);
     const char *lead = "; not yet:";
     size_t shown = 0;
-    for (size_t i = 0; (i = find_first(q, i, q->nelems, false)) < q->nelems && used < size; i++) {
+    for (size_t i = 0;
+         (i = find_first(q, i, q->nelems, /* wanted */ false)) < q->nelems && used < size; i++) {
         if (shown++ == 8) { /* so many are enough for a report */
             snprintf(text + used, size - used, " and more");
             return;
@@ -231,7 +232,7 @@ static void describe(const void *subject, char *text, size_t size)
  * the first for which it has not held yet; those before it are not read again. */
 static bool advance_all(const struct set *q, size_t *at)
 {
-    *at = find_first(q, *at, q->nelems, false);
+    *at = find_first(q, *at, q->nelems, /* wanted */ false);
     return *at == q->nelems;
 }
 
@@ -294,9 +295,9 @@ static size_t find_any(const struct set *q)
     size_t *next = cursor_of(q), start = shmemi_read_once(next);
     if (start >= q->nelems)
         start = 0;
-    size_t i = find_first(q, start, q->nelems, true);
+    size_t i = find_first(q, start, q->nelems, /* wanted */ true);
     if (i == q->nelems) {
-        i = find_first(q, 0, start, true);
+        i = find_first(q, 0, start, /* wanted */ true);
         if (i == start)
             return SIZE_MAX;
     }
@@ -339,7 +340,7 @@ size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int 
 static size_t collect_some(const struct set *q, size_t *indices)
 {
     size_t n = 0;
-    for (size_t i = 0; (i = find_first(q, i, q->nelems, true)) < q->nelems; i++)
+    for (size_t i = 0; (i = find_first(q, i, q->nelems, /* wanted */ true)) < q->nelems; i++)
         indices[n++] = i;
     return n;
 }
