@@ -91,7 +91,7 @@ void preload_end(struct preload_frame *f)
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE)
             for (int i = 0; preload_active[i]; i++)
                 if (preload_active[i]->finish)
-                    preload_active[i]->finish(false);
+                    preload_active[i]->finish(/* at_exit */ false);
     }
     depth--;
 }
@@ -117,5 +117,5 @@ static __attribute__((destructor)) void end(void)
     depth++;
     for (int i = 0; preload_active[i]; i++)
         if (preload_active[i]->finish)
-            preload_active[i]->finish(true);
+            preload_active[i]->finish(/* at_exit */ true);
 }

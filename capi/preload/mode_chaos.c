@@ -187,7 +187,7 @@ static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (c->kind == PRELOAD_KIND_INIT && !(c->flags & PRELOAD_NVSHMEM)) {
-        delayed_set_running(f, true);
+        delayed_set_running(f, /* running */ true);
         chaos_flags_open();
     }
     chaos_flags_after(f);
@@ -195,7 +195,7 @@ static void after(struct preload_frame *f)
     if (c->kind == PRELOAD_KIND_FINALIZE) {
         delayed_reports_end("chaos");
         chaos_flags_close();
-        delayed_set_running(f, false);
+        delayed_set_running(f, /* running */ false);
     }
 }
 

@@ -293,7 +293,7 @@ static bool before_special_call(struct preload_frame *f)
         f->at = preload_ticks();
         f->stolen = 0;
         record(f, f->at);
-        preload_writer_flush(false);
+        preload_writer_flush(/* last */ false);
         f->at = RECORDED;
         return true;
     }

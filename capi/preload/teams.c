@@ -139,7 +139,7 @@ static const struct team *add_once(uintptr_t handle, bool set, int *pes, int n)
  * queries the library for the PEs, and stores them. */
 static const struct team *team_of_handle(uintptr_t handle)
 {
-    const struct team *t = find_team(handle, false);
+    const struct team *t = find_team(handle, /* set */ false);
     if (t || !size_of || !translate)
         return t;
     preload_enter();
@@ -148,7 +148,7 @@ static const struct team *team_of_handle(uintptr_t handle)
     for (int i = 0; pes && i < n; i++)
         pes[i] = translate(handle, i, world);
     preload_leave();
-    return pes ? add_once(handle, false, pes, n) : NULL;
+    return pes ? add_once(handle, /* set */ false, pes, n) : NULL;
 }
 
 /* Returns the team of an active set, which is added to the table when it is new. Its key in the
@@ -160,7 +160,7 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     uintptr_t key =
         (uintptr_t)(unsigned)start << 34 | (uintptr_t)(unsigned)log_stride << 29 | (unsigned)n;
-    const struct team *t = find_team(key, true);
+    const struct team *t = find_team(key, /* set */ true);
     if (t)
         return t;
     int *pes = malloc((size_t)n * sizeof *pes);
@@ -168,7 +168,7 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     for (int i = 0; i < n; i++)
         pes[i] = start + (i << log_stride);
-    return add_once(key, true, pes, n);
+    return add_once(key, /* set */ true, pes, n);
 }
 
 /* Returns the handle, a number of 32 bits or a pointer, that the library has written to an address.
@@ -213,7 +213,7 @@ void preload_teams_remove(struct preload_frame *f)
     const struct preload_call *c = &preload_calls[f->number];
     f->team = -1;
     if (c->kind == PRELOAD_KIND_TEAM_DESTROY) {
-        struct team *t = (struct team *)find_team(handle_of(f->arg[c->team]), false);
+        struct team *t = (struct team *)find_team(handle_of(f->arg[c->team]), /* set */ false);
         if (t) {
             f->team = t->id;
             atomic_store(&t->dead, true);
