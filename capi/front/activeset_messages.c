@@ -25,8 +25,8 @@ struct entry {
     struct entry *next;
 };
 
-static struct entry *entries;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries; /* the list; its first entry is the newest */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* held while an entry is added */
 
 /* Searches the list of active sets, without a lock; NULL if it does not have the set. */
 static const struct entry *find_set(int start, int log_stride, int size)

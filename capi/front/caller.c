@@ -30,7 +30,7 @@ int shmemi_heap_use(uint64_t use[3]);
 int shmemi_longest_short_message(void);
 #pragma GCC visibility pop
 
-static shmemi_namer namer;
+static shmemi_namer namer; /* NULL: the program is not in Python, or the interpreter has ended */
 
 /* Sets the function that says where in Python a thread is. The package sets NULL when the
  * interpreter ends, which can reply to no request any more. */

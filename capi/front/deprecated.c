@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of start_pes */
 
 /* Implements start_pes: init, with finalize at exit; the argument has no meaning. The mutex lets
  * threads call it at once: the second one finds the library initialised. */

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* For each counter that the 16 bits of immediate data can name: 1 if it is in use. */
+/* For each counter that the 16 bits of immediate data can name: 1 if it is in use. The first
+ * eager_counters elements count; they are at most the array's. */
 static uint8_t taken[UINT16_MAX];
 static bool used; /* some counter has been allocated */
 
@@ -18,7 +19,7 @@ void shmemi_eager_counters_open(void)
 }
 
 /* Returns the first of n consecutive counters that are free, for n slots whose tokens are counted,
- * or -1 if there are no n. */
+ * or -1 if there are no n. n is at least 1. */
 static int64_t find_free_run(size_t n)
 {
     size_t run = 0;
@@ -36,8 +37,10 @@ bool shmemi_eager_counters_left(size_t n)
     return find_free_run(n) >= 0;
 }
 
-/* Allocates n consecutive counters and sets them to 0; false if no n in a row are free. All
- * PEs make the same calls in the same order, so the numbers are the same on every PE. */
+/* Allocates n consecutive counters and sets them to 0; false if no n in a row are free. Stores in
+ * *first the number of the first one: counter i of eager transfers is the notification counter
+ * notify_count + i, as the program's come first. All PEs make the same calls in the same order, so
+ * the numbers are the same on every PE. */
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
 {
     int64_t at = find_free_run(n);

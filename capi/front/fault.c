@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+/* The signals of faults, for which Go has handlers. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
 
 static struct sigaction go_action[NSIG]; /* the handlers that the Go runtime has set */

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list of modules */
 
 /* The modules and libraries whose variables have the job's state. */
 static struct module {
@@ -44,7 +44,8 @@ static int report_error(const char *call, const char *cause, const char *remedy)
     return -1;
 }
 
-/* Lists a module with its variable. Returns 0, or -1 after it has printed an error. */
+/* Lists a module with its variable, unless the variable is listed already. The caller has locked
+ * the mutex. Returns 0, or -1 after it has printed an error. */
 static int list_module(const void *handle, void *at, size_t size, const char *call)
 {
     for (struct module *m = modules; m != NULL; m = m->next)
@@ -96,7 +97,8 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
 }
 
 /* Clears the job's state in the variable of a module or library, and removes that from the list
- * even if the driver refuses. Returns 0, or -1 after it has printed an error. */
+ * even if the driver refuses. The caller has locked the mutex, as for copy_state. Returns 0, or -1
+ * after it has printed an error. */
 static int clear_state(const void *handle, const char *call)
 {
     for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {

@@ -42,6 +42,7 @@ struct outgoing {
     uint64_t next;       /* number of the next reply; not reset for later messages of the entry */
 };
 
+/* The table of long messages. Receivers name an entry by its index. */
 static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the table of long messages */
 static uint32_t undriven; /* entries in use whose send call has returned; changed under lock */

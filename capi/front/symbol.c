@@ -23,7 +23,7 @@ static struct {
     uintptr_t bias; /* the load address: what addresses in memory have in excess */
 } image;
 
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static pthread_once_t opened = PTHREAD_ONCE_INIT;         /* open_image has run */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the cached names */
 
 /* Callback of dl_iterate_phdr, which passes the program first: records the difference between the
