@@ -91,6 +91,7 @@ enum { BOXES = 16 };
  * UNDER_WAY: its write was posted, and may be complete by now. */
 enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_EAGER_UNDER_WAY };
 
+/* The head of a buffer, which the bytes of its token follow. */
 struct box {
     uint32_t state; /* the thread that has changed it to TAKEN owns the other fields */
     int32_t pe;     /* the target of its token; others read pe and slot, too */

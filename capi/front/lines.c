@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 
+/* A cache line with one contribution to an exchange. One PE writes it, and another reads it. */
 struct line {
     _Alignas(SHMEMI_CACHE_LINE)
         uint64_t exchange; /* the exchange's number: stored after data, with release */

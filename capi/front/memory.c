@@ -96,19 +96,20 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
 
 #define DEFAULT_ALIGN 0 /* the alignment that the allocator chooses */
 
-/* Implements shmem_malloc. */
+/* Implements shmem_malloc. It and the next three return what allocate returns. */
 void *shmemi_malloc(size_t size, const char *call)
 {
     return allocate(size, DEFAULT_ALIGN, /* hints */ 0, /* zero */ false, call);
 }
 
-/* Implements shmem_calloc. */
+/* Implements shmem_calloc: the bytes of the block become 0. */
 void *shmemi_calloc(size_t count, size_t size, const char *call)
 {
     return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, true, call);
 }
 
-/* Implements shmem_align. */
+/* Implements shmem_align. Ends the program if alignment is no power of two; a smaller one than that
+ * of pointers is raised to it. */
 void *shmemi_align(size_t alignment, size_t size, const char *call)
 {
     check_initialised(call);
@@ -118,7 +119,7 @@ void *shmemi_align(size_t alignment, size_t size, const char *call)
                     /* zero */ false, call);
 }
 
-/* Implements shmem_malloc_with_hints. */
+/* Implements shmem_malloc_with_hints. hints: SHMEM_MALLOC_ bits. */
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 {
     /* Hints of a later specification are ignored. */

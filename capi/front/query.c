@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-/* Implements shmem_my_pe. */
+/* Implements shmem_my_pe: returns this PE's number. Outside a job it ends the program, as do the
+ * functions below that call shmemi_refuse_uninitialised. */
 int shmemi_my_pe(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -17,7 +18,7 @@ int shmemi_my_pe(const char *call)
     return shmemi_state.my_pe;
 }
 
-/* Implements shmem_n_pes. */
+/* Implements shmem_n_pes: returns the number of PEs of the job. */
 int shmemi_n_pes(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -25,7 +26,7 @@ int shmemi_n_pes(const char *call)
     return (int)shmemi_state.n_pes;
 }
 
-/* Implements shmem_query_thread. */
+/* Implements shmem_query_thread: stores the thread level that init has granted. */
 void shmemi_query_thread(int *provided, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -33,7 +34,8 @@ void shmemi_query_thread(int *provided, const char *call)
     *provided = shmemi_state.thread_level;
 }
 
-/* Implements shmem_query_initialized, which may be called at any time. */
+/* Implements shmem_query_initialized, which may be called at any time: stores 1 in a job, else 0.
+ */
 void shmemi_query_initialized(int *initialized, const char *call)
 {
     (void)call;
@@ -95,7 +97,7 @@ void shmemi_info_get_version(int *major, int *minor, const char *call)
     *minor = SHMEM_MINOR_VERSION;
 }
 
-/* Implements shmem_info_get_name. */
+/* Implements shmem_info_get_name: name has room for SHMEM_MAX_NAME_LEN bytes. */
 void shmemi_info_get_name(char *name, const char *call)
 {
     (void)call;

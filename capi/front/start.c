@@ -14,22 +14,8 @@ _Static_assert(sizeof(shmemx_uniqueid_args_t) == 24, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_args_t) == 128, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_attr_t) == 144, "as NVSHMEM's");
 
-/* Prints what is wrong with an argument of a call, by the names that the program uses. Returns -1.
- */
-__attribute__((format(printf, 2, 3))) static int refuse(const char *call, const char *what, ...)
-{
-    char line[512];
-    va_list args;
-    int n = snprintf(line, sizeof line, "shmem: %s: ", call);
-    va_start(args, what);
-    vsnprintf(line + n, sizeof line - (size_t)n, what, args);
-    va_end(args);
-    shmemi_use_program_names(line, sizeof line);
-    fprintf(stderr, "%s\n", line);
-    return -1;
-}
-
-/* Implements shmemx_get_uniqueid. */
+/* Implements shmemx_get_uniqueid: makes the ID of a job, at one of its PEs, and stores it. Returns
+ * 0, or -1 after it has printed an error. */
 int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     if (uid == NULL)
@@ -47,7 +33,8 @@ static int check_number(int pe, int n_pes, const char *call)
                   pe, n_pes);
 }
 
-/* Implements shmemx_set_attr_uniqueid_args: checks the arguments, and stores them in attr. */
+/* Implements shmemx_set_attr_uniqueid_args: checks the arguments, and stores them in attr. Returns
+ * 0, or -1 after it has printed an error. */
 int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_t *uid,
                                   shmemx_init_attr_t *attr, const char *call)
 {

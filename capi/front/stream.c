@@ -313,7 +313,8 @@ static void check_comparison(int cmp, const char *call)
                      cmp);
 }
 
-/* Implements shmemx_signal_wait_until_on_stream. */
+/* Implements shmemx_signal_wait_until_on_stream: makes a stream wait until the comparison holds for
+ * the signal, a word of this PE's heap, and value. */
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call)
 {
@@ -362,7 +363,8 @@ static int check_team(shmem_team_t team, const char *call)
     return t == NULL ? -1 : t->n;
 }
 
-/* Implements shmemx_team_sync_on_stream. */
+/* Implements shmemx_team_sync_on_stream: enqueues a sync of a team. Returns 0, or -1 for
+ * SHMEM_TEAM_INVALID. */
 int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);
@@ -372,7 +374,8 @@ int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char
     return 0;
 }
 
-/* Implements shmemx_barrier_on_stream. */
+/* Implements shmemx_barrier_on_stream: enqueues a quiet and a sync of a team. Returns 0, or -1 for
+ * SHMEM_TEAM_INVALID. */
 int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);

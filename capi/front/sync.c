@@ -23,7 +23,7 @@ static void compare_calls(struct shmemi_team *t, const char *call)
     shmemi_collective_end();
 }
 
-/* Implements shmem_sync_all. */
+/* Implements shmem_sync_all: returns when all PEs have called it. It completes no operations. */
 void shmemi_sync_all(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -43,14 +43,16 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* Implements shmem_barrier_all: completes this PE's operations, and then syncs all PEs. */
+/* Implements shmem_barrier_all: completes this PE's operations on the default context, and then
+ * syncs all PEs. */
 void shmemi_barrier_all(const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_all(call);
 }
 
-/* Completes this PE's operations, and then syncs a team. */
+/* Completes this PE's operations on the default context, and then syncs a team. Returns what
+ * shmemi_team_sync returns. */
 int shmemi_team_barrier(shmem_team_t team, const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
