@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
+/* dim3 of CUDA: the numbers of blocks of a grid, or of threads of a block. */
 struct dim {
     unsigned x, y, z;
 };

@@ -17,6 +17,7 @@
  */
 #define ONE_THREAD 3
 
+/* A context that the program has made. */
 struct context {
     uintptr_t handle, team; /* team: the handle of its team; NO_TEAM: of all PEs */
     unsigned number;

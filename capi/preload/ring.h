@@ -34,6 +34,8 @@ enum { PRELOAD_HAS_PE = 1, PRELOAD_HAS_BYTES = 2, PRELOAD_HAS_TEAM = 4 };
  * quarter. */
 #define PRELOAD_RING ((uint64_t)1 << 18)
 
+/* The ring of one thread. What the thread writes, what the writer writes, and the records each
+ * begin a cache line. */
 struct preload_ring {
     struct preload_ring *next; /* in the list of all rings; does not change after that */
     int tid;                   /* the kernel's number of the thread */

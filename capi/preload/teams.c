@@ -19,6 +19,7 @@
 
 #define MOST 4096 /* teams and contexts of a program, each; further ones have no number */
 
+/* A team or an active set that the program has used. */
 struct team {
     uintptr_t handle; /* of an active set: its three numbers, packed (active_set) */
     bool set;         /* it is an active set */

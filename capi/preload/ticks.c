@@ -15,6 +15,8 @@
 
 bool preload_tsc;
 
+/* Readings of both clocks at the same time: ticks of the records' clock, and nanoseconds of
+ * CLOCK_MONOTONIC. The last MARKS of them, and the first. */
 #define MARKS 64
 static struct mark {
     uint64_t ticks, ns;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ncclResult_t: those that the plugin returns. */
 typedef enum {
     NCCL_SUCCESS = 0,
     NCCL_SYSTEM_ERROR = 2,
@@ -18,6 +19,7 @@ typedef enum {
     NCCL_REMOTE_ERROR = 6
 } nccl_result;
 
+/* NCCL's function for its log; flags: the parts of NCCL that the line is about. */
 enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };
 typedef void (*nccl_logger)(int level, unsigned long flags, const char *file, int line,
                             const char *format, ...);
@@ -73,7 +75,7 @@ struct nccl_config_v14 { /* up to version 16 */
     int rank_stride;
 };
 
-struct nccl_rma_properties {
+struct nccl_rma_properties { /* from version 16 on */
     bool flushes_all_puts_on_any_signal;
 };
 
