@@ -63,7 +63,8 @@ static const struct shmemi_archive_release *release_of(int minor)
     return NULL;
 }
 
-/* Checks that this library knows the layout of a release: 3.x of the table, and no later one. */
+/* Checks that this library knows the layout of a release: 3.x of the table, and no later one.
+ * Returns 0, or -1 with the reason in error. */
 int shmemi_archive_check(int major, int minor, int patch, char *error, size_t size)
 {
     if (major == 3 && release_of(minor) != NULL)
@@ -156,8 +157,8 @@ static const char *fill(const uint64_t *direct)
                    : "no memory for the tables of device code of NVIDIA's archive";
 }
 
-/* Agrees with all PEs on the least of what they contribute, and of the numbers of teams for which
- * they want memory. */
+/* Agrees with all PEs on the least of what they contribute, which it returns, and of the numbers of
+ * teams for which they want memory, in *teams. */
 static int64_t agree(int64_t contribution, int64_t *teams, const char *call)
 {
     static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};

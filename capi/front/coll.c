@@ -91,7 +91,9 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     }
 }
 
-/* Implements shmem_fcollect of a team, with the checks of a collective call. */
+/* Implements shmem_fcollect of a team, with the checks of a collective call. Like the other
+ * functions that implement a call on a team, it returns 0, or -1 if the handle is not a team or a
+ * lost PE has ended the call. */
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {

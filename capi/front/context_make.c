@@ -74,7 +74,8 @@ static int make_context(const struct shmemi_team *t, shmem_team_t team, long opt
     return rc;
 }
 
-/* Implements shmem_team_create_ctx: makes a context whose PEs are numbered as in the team. */
+/* Implements shmem_team_create_ctx: makes a context whose PEs are numbered as in the team. Returns
+ * 0, or -1, with *ctx invalid, if team is no team or make_context fails. */
 int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);
@@ -87,7 +88,8 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
     return t == NULL ? -1 : make_context(t, team, options, ctx, call);
 }
 
-/* Implements shmem_ctx_create: a context of the world team. */
+/* Implements shmem_ctx_create: a context of the world team. Returns what shmemi_team_create_ctx
+ * returns. */
 int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
 {
     return shmemi_team_create_ctx(SHMEM_TEAM_WORLD, options, ctx, call);
@@ -153,7 +155,8 @@ void shmemi_ctx_reset(void)
 
 /* ---------------------------------------------------------------- the rest */
 
-/* Implements shmem_ctx_get_team: the team of a context. */
+/* Implements shmem_ctx_get_team: stores the team of a context. Returns 0, or -1 with an invalid
+ * team for SHMEM_CTX_INVALID. */
 int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -45,8 +45,8 @@ void shmemi_abort_open(void)
     *(void **)&unwinder.backtrace = dlsym(library, "_Unwind_Backtrace");
 }
 
-/* Callback of the unwinder for each frame of the stack: sets *found, and stops the unwinder, at a
- * frame that a signal has interrupted. */
+/* Callback of the unwinder for each frame of the stack: sets *found, and stops the unwinder (any
+ * result but _URC_NO_REASON), at a frame that a signal has interrupted. */
 static _Unwind_Reason_Code find_signal(struct _Unwind_Context *frame, void *found)
 {
     int interrupted = 0;

@@ -287,20 +287,21 @@ static int join_job(int requested, int *provided, const struct shmemi_chosen_job
     return 0;
 }
 
-/* Implements shmem_init_thread: joins the launcher's job. */
+/* Implements shmem_init_thread: joins the launcher's job. Returns 0, or non-zero after an error. */
 int shmemi_init_thread(int requested, int *provided, const char *call)
 {
     return join_job(requested, provided, /* job */ NULL, call);
 }
 
 /* Joins the job that the program has chosen, or the launcher's if job is NULL. The thread level is
- * not reported to the caller. */
+ * not reported to the caller. Returns what shmemi_init_thread returns. */
 int shmemi_init_chosen_job(const struct shmemi_chosen_job *job, const char *call)
 {
     return join_job(SHMEM_THREAD_SINGLE, /* provided */ NULL, job, call);
 }
 
-/* Loads the core, if it is not loaded. The caller has the lock. */
+/* Loads the core, if it is not loaded. Returns it, or NULL with the reason in error. The caller has
+ * the lock. */
 static const struct shmemi_core *load_core(char *error, size_t size)
 {
     const struct shmemi_core *core =
@@ -323,7 +324,7 @@ const struct shmemi_core *shmemi_load_core(char *error, size_t size)
 }
 
 /* Loads the core, if it is not loaded, and calls it to make a unique ID. The process joins no job.
- */
+ * Returns 0, or -1 after an error. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     char error[1024] = "";

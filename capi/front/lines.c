@@ -55,8 +55,8 @@ static struct exchange present_exchange(struct shmemi_team *t, const char *call)
     return e;
 }
 
-/* Begins the team's next exchange, which uses the other set of lines, because a PE may still read
- * the lines of the last exchange. */
+/* Begins the team's next exchange, and returns its description. It uses the other set of lines,
+ * because a PE may still read the lines of the last exchange. */
 static struct exchange begin_exchange(struct shmemi_team *t, const char *call)
 {
     t->line_exchanges++;

@@ -66,8 +66,8 @@ static void *load(const char *path)
     return core;
 }
 
-/* Tests that Go can start, loads the core, and checks that both halves are of one build. The caller
- * has the lock of lifecycle.c. */
+/* Tests that Go can start, loads the core, and checks that both halves are of one build. Returns
+ * the core's table, or NULL with the reason in error. The caller has the lock of lifecycle.c. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size)
 {
     static const struct shmemi_core *table;

@@ -78,8 +78,8 @@ static uint32_t distance_bits(const struct lock *l, int home)
     return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
 }
 
-/* Performs an atomic operation on the lock's word at its present home. compare is for
- * compare-and-swap; other operations ignore it, here and in at_place. */
+/* Performs an atomic operation on the lock's word at its present home, and returns the old value.
+ * compare is for compare-and-swap; other operations ignore it, here and in at_place. */
 static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t operand,
                         uint32_t compare)
 {

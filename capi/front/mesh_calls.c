@@ -105,7 +105,7 @@ enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 /* ------------------------------------------------- functions of shmemx_mesh_... */
 
 /* Each function checks the arguments that the core cannot check, such as pointers to results, and
- * passes the call on. */
+ * passes the call on. It returns 0, or a SHMEMX_MESH_ status. */
 
 /* Implements shmemx_mesh_open: opens a mesh with one member, this process. It loads the core first,
  * since no init has to precede it. */

@@ -167,7 +167,7 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
 }
 
 /* Callback of dl_iterate_phdr, which passes the program first: reads all headers of the program,
- * and stops. */
+ * and stops (a result other than 0). */
 static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct finder *f = arg;
@@ -301,7 +301,7 @@ struct lookup {
 };
 
 /* Callback of dl_iterate_phdr, which passes the program first: sets inside if the address of the
- * struct lookup is in one of the program's writable segments, and stops. */
+ * struct lookup is in one of the program's writable segments, and stops (a result other than 0). */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;

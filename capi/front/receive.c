@@ -153,7 +153,8 @@ static bool find_from_any(struct receipt *r)
     return false;
 }
 
-/* Searches the mailboxes for a message that the call accepts; the condition of a receive's wait. */
+/* Searches the mailboxes for a message that the call accepts, and returns true if there is one,
+ * also one that is too long; the condition of a receive's wait. */
 static bool find_message(void *subject)
 {
     struct receipt *r = subject;

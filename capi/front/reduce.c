@@ -168,7 +168,8 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
         reduce_large(t, dest, source, nelems, reducer, call);
 }
 
-/* Implements the reductions of OpenSHMEM over a team, with the checks of a collective call. */
+/* Implements the reductions of OpenSHMEM over a team, with the checks of a collective call. Returns
+ * 0, or -1 if the handle is not a team or a lost PE has ended the call. */
 int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
                   const struct shmemi_reducer *reducer, const char *call)
 {

@@ -260,7 +260,7 @@ static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 }
 
 /* Performs an operation of any length; in parts if it is longer than net_chunk. An operation
- * without bytes does nothing, unless it has a signal. */
+ * without bytes does nothing, unless it has a signal. Returns false if it has failed. */
 bool shmemi_net_do(struct shmemi_host_operation *o)
 {
     if (SHMEMI_UNLIKELY(o->nbytes > shmemi_state.net_chunk))

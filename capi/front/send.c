@@ -476,7 +476,8 @@ static int serve_send(struct sending *s)
     return SENT;
 }
 
-/* Implements shmemx_send: waits until buf may be reused. */
+/* Implements shmemx_send: waits until buf may be reused. Returns 0, or SHMEMI_FAILED if the
+ * receiver is lost. */
 int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call)
 {
     struct sending s = {

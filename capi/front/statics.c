@@ -104,7 +104,7 @@ bool shmemi_statics_written(uint64_t *from, uint64_t *to)
 }
 
 /* Like shmemi_statics_written, for any file. Pages that were never written are holes, which
- * SEEK_DATA and SEEK_HOLE find. */
+ * SEEK_DATA and SEEK_HOLE find. Returns false if none of the pages were written. */
 bool shmemi_file_written(int fd, uint64_t *from, uint64_t *to)
 {
     off_t data = lseek(fd, (off_t)*from, SEEK_DATA);
@@ -284,7 +284,8 @@ static int move_to_file(char *error, size_t size)
     return 0;
 }
 
-/* After the core's init: moves the statics to the memory file if all PEs can, and syncs. */
+/* After the core's init: moves the statics to the memory file if all PEs can, and syncs. Returns 0,
+ * or non-zero with the reason in error. */
 int shmemi_statics_open(char *error, size_t size)
 {
     if (shmemi_state.statics_fd < 0)

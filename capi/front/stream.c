@@ -405,7 +405,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
 }
 
 /* Enqueues fcollect or alltoall on a stream. blocks: each PE gets another part of source, as in
- * alltoall; otherwise all of it, as in fcollect. */
+ * alltoall; otherwise all of it, as in fcollect. Like the functions below, it returns 0, or -1 for
+ * SHMEM_TEAM_INVALID. */
 static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
                           struct CUstream_st *stream, const char *call)
 {

@@ -27,7 +27,7 @@ static void find_stride(struct shmemi_team *t)
 
 /* Places the team's inbox at the offset `inbox`, and its lines (cache lines for small collectives
  * on a node) right after it. The inbox has one word for each PE of the job, also for a small team,
- * so that the areas of all team slots have the same layout. */
+ * so that the areas of all team slots have the same layout. Returns the offset after the lines. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);

@@ -41,7 +41,8 @@ static int add_team(shmem_team_t team, int32_t *pes, int n)
     return 0;
 }
 
-/* Adds a team of the PEs of this node. */
+/* Adds a team of the PEs of this node. This function and the next two return 0, or -1 if there is
+ * no memory. */
 static int add_node(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -110,7 +111,7 @@ static int open_always(void)
 }
 
 /* Makes the world team, with its inbox and scratch memory in the internal area, and the other
- * predefined teams. */
+ * predefined teams. Returns 0, or -1 if there is no memory. */
 int shmemi_teams_open(void)
 {
     const struct shmemi_state *s = &shmemi_state;

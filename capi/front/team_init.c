@@ -403,7 +403,7 @@ static int form_team(struct forming *m, struct reply *made_reply, int num_contex
 }
 
 /* Makes an id for shmemi_team_init: this PE's number in the low PE_BITS bits, and above it how many
- * ids this PE has made. */
+ * ids this PE has made. Returns 0. */
 int shmemi_team_uniqueid(uint64_t *id, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -189,8 +189,9 @@ static void check_not_null(const void *p, const char *what, const char *call)
 }
 
 /* Serves shmem_team_split_strided and, if `each` is set, shmemi_team_split_each, in which every PE
- * passes start, stride and size of its own team. A PE whose arguments are invalid still takes part
- * in the collective call. */
+ * passes start, stride and size of its own team. With each, a PE whose arguments are invalid still
+ * takes part in the collective call; otherwise all PEs pass the same, and return at once. Returns
+ * 0, or non-zero with *new_team invalid. */
 static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
                          const char *call)
 {
@@ -224,7 +225,8 @@ int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, i
     return split_strided(parent_team, p, /* each */ false, new_team, call);
 }
 
-/* Splits a team by each PE's own start, stride and size. */
+/* Splits a team by each PE's own start, stride and size, for nvshmem_team_split_strided. Returns
+ * what split_strided returns. */
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team)

@@ -308,7 +308,8 @@ static bool awake_step(struct shmemi_waiter *w)
 }
 
 /* Does one step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins,
- * yields or sleeps, or, before the first sleep, prepares it. */
+ * yields or sleeps, or, before the first sleep, prepares it. Returns false if the wait has ended.
+ */
 bool shmemi_wait_step(struct shmemi_waiter *w)
 {
     w->overslept = false;

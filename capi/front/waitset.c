@@ -346,8 +346,7 @@ static size_t collect_some(const struct set *q, size_t *indices)
 }
 
 /* Implements wait_until_some: writes the indices of the elements for which the comparison holds, at
- * least one.
- */
+ * least one. Returns how many; 0 if the set is empty, or a lost PE has ended the wait. */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)
@@ -362,7 +361,8 @@ size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const
     return n;
 }
 
-/* Implements test_some: writes the indices of the elements for which the comparison holds. */
+/* Implements test_some: writes the indices of the elements for which the comparison holds. Returns
+ * how many, also 0. */
 size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)
