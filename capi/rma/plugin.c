@@ -147,7 +147,7 @@ nccl_result plugin_properties(int device, struct nccl_properties *p)
     *p = (struct nccl_properties){
         .name = "shmem0", /* NCCL distinguishes devices by name: no network device has this one */
         .guid = 1,
-        .ptr_support = NCCL_PTR_HOST, /* bytes of GPUs go through pinned memory */
+        .ptr_support = NCCL_PTR_HOST, /* the core itself decides how bytes of GPUs travel */
         .reg_is_global = 1,
         .speed = 100000, /* not known; NCCL chooses nothing by it */
         .max_comms = 1 << 20,

@@ -43,8 +43,8 @@ static nccl_result reg_v13(void *coll, void *base, size_t bytes, int type, uint6
     return result;
 }
 
-/* Implements regMrSymDmaBuf of version 13. No NIC accesses the memory of a GPU, so the descriptor
- * of its DMA buffer is not needed. */
+/* Implements regMrSymDmaBuf of version 13. Where NICs access the memory of a GPU, the core itself
+ * makes a descriptor of a DMA buffer, so NCCL's is not needed. */
 static nccl_result reg_dma_buf_v13(void *coll, void *base, size_t bytes, int type, uint64_t offset,
                                    int fd, uint64_t flags, void **memory, void **of_device)
 {
@@ -60,8 +60,8 @@ static nccl_result reg_v14(void *coll, void *base, size_t bytes, int type, uint6
     return plugin_register(coll, base, bytes, type, flags, memory);
 }
 
-/* Implements regMrSymDmaBuf of versions 14 to 16. No NIC accesses the memory of a GPU, so the
- * descriptor of its DMA buffer is not needed. */
+/* Implements regMrSymDmaBuf of versions 14 to 16. Where NICs access the memory of a GPU, the core
+ * itself makes a descriptor of a DMA buffer, so NCCL's is not needed. */
 static nccl_result reg_dma_buf_v14(void *coll, void *base, size_t bytes, int type, uint64_t offset,
                                    int fd, uint64_t flags, void **memory)
 {
