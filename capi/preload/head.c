@@ -50,7 +50,7 @@ void preload_head_bypassing(const char *what)
     pthread_mutex_unlock(&lock);
 }
 
-/* Writes nanoseconds, which may be negative, as microseconds. */
+/* Writes nanoseconds, which may be negative, as microseconds, and returns the end. */
 static char *signed_micros(char *at, int64_t ns)
 {
     if (ns < 0) {

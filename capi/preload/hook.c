@@ -44,8 +44,8 @@ void preload_start(void)
     pthread_once(&once, start_modes);
 }
 
-/* Finds the library's function at the first call of it, and stores it in reals for later ones. With
- * depth above 0, modes do not see calls that the search itself makes. */
+/* Finds the library's function at the first call of it, returns it, and stores it in reals for
+ * later calls. With depth above 0, modes do not see calls that the search itself makes. */
 static void *find_real(unsigned number, const void *caller)
 {
     preload_start();

@@ -20,7 +20,7 @@ static inline char *json_text(char *at, const char *text, size_t length)
 /* Writes a string literal. */
 #define JSON_LITERAL(at, text) json_text(at, text, sizeof(text) - 1)
 
-/* Writes a number. */
+/* Writes a number, and returns the end. */
 static inline char *json_number(char *at, uint64_t n)
 {
     char digits[20];
@@ -31,7 +31,7 @@ static inline char *json_number(char *at, uint64_t n)
     return json_text(at, digits + i, sizeof digits - (size_t)i);
 }
 
-/* Writes a number that may be negative. */
+/* Writes a number that may be negative, and returns the end. */
 static inline char *json_signed(char *at, int64_t n)
 {
     if (n >= 0)

@@ -8,7 +8,7 @@
 
 /* Finds one of three functions, given by their call numbers, by the interface to which f's call
  * belongs: nvshmem for NVSHMEM; for OpenSHMEM shmem, or old if the library has only the names of
- * OpenSHMEM 1.0. */
+ * OpenSHMEM 1.0. Returns NULL if the library has none of these. */
 static void *find_for_interface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
                                 unsigned old)
 {

@@ -163,7 +163,8 @@ static bool overtakes(const struct preload_call *c)
     }
 }
 
-/* Delays puts, and sends the delayed ones before any other call that may not overtake them. */
+/* Delays puts, and sends the delayed ones before any other call that may not overtake them. Returns
+ * false if it has served the call, a put. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

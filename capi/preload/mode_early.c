@@ -358,7 +358,8 @@ static bool delay_put(const struct preload_frame *f)
 }
 
 /* Delays nonblocking puts. Before another call it sends or checks the delayed ones, if the
- * specification allows that call to depend on them. */
+ * specification allows that call to depend on them. Returns false if it has served the call, a put.
+ */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

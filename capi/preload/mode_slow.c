@@ -64,7 +64,8 @@ static const char *parse(char *text)
     return NULL;
 }
 
-/* Called before each call: sleeps if there is a rule for the call. */
+/* Called before each call: sleeps if there is a rule for the call. Returns true: the call is made.
+ */
 static bool before(struct preload_frame *f)
 {
     int rule = rule_of[f->number];

@@ -131,7 +131,7 @@ static void start(void)
 }
 
 /* Makes the ring of the calling thread, in which it records its calls. The first thread of the
- * process also starts the writer. */
+ * process also starts the writer. Returns NULL if there is no memory for the ring. */
 static struct preload_ring *make_ring(void)
 {
     int none = 0;
@@ -300,7 +300,8 @@ static bool before_special_call(struct preload_frame *f)
     return false;
 }
 
-/* Called before each call: reads the time. */
+/* Called before each call: reads the time; 0 for a call that is not timed. Returns true: the call
+ * is made. */
 static bool before(struct preload_frame *f)
 {
     unsigned tasks = tasks_of[f->number];

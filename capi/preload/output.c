@@ -220,7 +220,8 @@ static bool create_part(void)
     return !broken;
 }
 
-/* Creates the directories and part 0 of the trace, and removes the parts of an earlier job. */
+/* Creates the directories and part 0 of the trace, and removes the parts of an earlier job. Returns
+ * false after an error, which has been reported. */
 bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_about *what)
 {
     about = *what;

@@ -33,7 +33,8 @@ struct loaded_library {
     uintptr_t base;
 };
 
-/* Callback of dl_iterate_phdr: stores the first loaded liboshmem.so in *arg, and stops there. */
+/* Callback of dl_iterate_phdr: stores the first loaded liboshmem.so in *arg, and stops there (a
+ * result other than 0). */
 static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct loaded_library *b = arg;
@@ -178,7 +179,7 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
 }
 
 /* Callback of dl_iterate_phdr: checks the imports of each object except the other library itself.
- */
+ * Returns 0, so that all are passed. */
 static int scan_callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct scan *s = arg;

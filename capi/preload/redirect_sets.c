@@ -203,7 +203,7 @@ static uint64_t learn_slot(const struct key *key, const char *call)
 }
 
 /* Gets the number of the slot (arrays pSync and pWrk of libshmem's size) for key that all PEs of
- * the set use, and adds it to this PE's list. */
+ * the set use, adds it to this PE's list, and returns its entry there. */
 static const struct known *agree_on_slot(const struct key *key, const char *call)
 {
     struct known *k = malloc(sizeof *k);

@@ -24,7 +24,8 @@ static inline uint64_t preload_monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Reads the clock of records. */
+/* Returns the clock of records: the processor's counter or, without one, nanoseconds of
+ * CLOCK_MONOTONIC. */
 static inline uint64_t preload_ticks(void)
 {
 #if defined(__x86_64__)
