@@ -107,8 +107,9 @@ void nvshmemid_hostlib_finalize(void *state, void *transport)
     shmem_finalize();
 }
 
-/* Called by NVIDIA's device archive, which prepares collective launches only if the status is
- * NVSHMEM_STATUS_IS_INITIALIZED: before that a PE may still choose another GPU. */
+/* Called by NVIDIA's device archive: returns the status of the job, a NVSHMEM_STATUS_ number. The
+ * archive prepares collective launches only if it is NVSHMEM_STATUS_IS_INITIALIZED: before that a
+ * PE may still choose another GPU. */
 int nvshmemid_init_status(void)
 {
     return nvshmemi_init_status();

@@ -6,8 +6,9 @@
 #include <shmem.h>
 #include <shmemx.h>
 
-/* Implements nvshmem_malloc. Programs of NVSHMEM may call cudaSetDevice after init. The first
- * allocation fixes the GPU of each PE, because the heap is in the memory of that GPU. */
+/* Implements nvshmem_malloc, and returns what shmem_malloc returns. Programs of NVSHMEM may call
+ * cudaSetDevice after init. The first allocation fixes the GPU of each PE, because the heap is in
+ * the memory of that GPU. */
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
@@ -169,7 +170,7 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
     return finish_init(join(flags, attr), first, "nvshmemx_init_attr");
 }
 
-/* Implements nvshmemx_init_attr. */
+/* Implements nvshmemx_init_attr. Returns 0, or an error that has been printed. */
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
 {
     return nvshmemi_hostlib_init_attr(flags, attr);
@@ -183,7 +184,8 @@ int nvshmemi_get_uniqueid(nvshmemx_uniqueid_t *id)
 }
 
 /* Implements nvshmemx_set_attr_uniqueid_args: stores this PE's number, the number of PEs and their
- * common ID in the arguments of init, after libshmem has checked them. */
+ * common ID in the arguments of init, after libshmem has checked them. Returns 0, or an error that
+ * has been printed. */
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
                                     nvshmemx_init_attr_t *attr)
 {

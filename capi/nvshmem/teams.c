@@ -45,7 +45,7 @@ static int check_config_version(const nvshmem_team_config_t *config, const char 
 }
 
 /* Implements nvshmem_team_split_strided. Unlike in OpenSHMEM, each PE of the parent passes the
- * start, stride and size of its own team. */
+ * start, stride and size of its own team. Returns 0, or non-zero without a new team. */
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
                                 nvshmem_team_t *new_team)
