@@ -168,8 +168,8 @@ static bool claim_buffer(struct box *box, const char *call)
 /* A search for a free buffer. */
 struct search {
     const shmemx_eager_t *eager;
-    struct box *found;
-    int next, boxes;
+    struct box *found; /* the claimed buffer */
+    int next, boxes;   /* the index of the buffer to look at next; how many there are */
     const char *call;
 };
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The message that asks shmemrun to end the job; little endian. */
+/* The message that asks shmemrun to end the job; little endian. The members before status are the
+ * header of each message to shmemrun; length counts the bytes that follow it. */
 struct abort_frame {
     uint32_t magic;
     uint8_t version, kind;

@@ -58,7 +58,7 @@ static struct lock lock_of(long *lock, const char *call)
  * the table. Then only the one that was set last is found there, and a thread that sets the other
  * one twice waits for ever, as it does without the check. */
 struct holder {
-    const uint32_t *place;
+    const uint32_t *place; /* the half of the lock that is this PE's place in its queue */
     pid_t thread;
 };
 

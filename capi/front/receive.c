@@ -82,8 +82,8 @@ struct receipt {
     uint64_t credit;       /* bytes of the mailbox that are free again, to return to the sender */
     uint32_t send;         /* the entry of a long message in the sender's table */
     bool is_long;
-    struct shmemi_mail_request request;
-    uint32_t others; /* messages that the last search has skipped */
+    struct shmemi_mail_request request; /* of a long message, the sender's request to send */
+    uint32_t others;                    /* messages that the last search has skipped */
 };
 
 /* ------------------------------------------------------------------- the search */

@@ -173,7 +173,7 @@ static size_t find_run(struct kernel_view *v, const struct shmemi_span *s, size_
 
 /* The part of a file to which the statics are moved. */
 struct move {
-    int file;
+    int file;       /* its descriptor */
     uint64_t place; /* the offset of the part in the file */
     char *area;     /* the address at which the part is mapped in this process */
 };

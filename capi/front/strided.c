@@ -96,8 +96,8 @@ struct flights {
     shmem_ctx_t ctx;
     int pe;
     const char *call;
-    uint32_t begun;
-    bool pending[FLIGHTS];
+    uint32_t begun;        /* how many operations were posted; operation i has entry i % FLIGHTS */
+    bool pending[FLIGHTS]; /* the entry's operation is under way */
     struct shmemi_request requests[FLIGHTS];
 };
 

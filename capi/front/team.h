@@ -19,7 +19,7 @@
 /* A team, as this PE sees it. Ranks are numbers of PEs in the team; near members are those on this
  * PE's node. */
 struct shmemi_team {
-    int32_t n;
+    int32_t n;    /* how many members */
     int32_t me;   /* this PE's rank */
     int32_t *pes; /* by rank */
     /* If stride is not 0, pes[i] is start + stride * i. */

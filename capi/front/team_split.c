@@ -34,8 +34,8 @@ struct plan {
 
 /* What each PE of the parent contributes to the agreement on a slot, and its result. */
 struct vote {
-    uint64_t free[SHMEMI_TEAM_SLOTS / 64];
-    int64_t flags; /* MEMORY and CLAIMED: those that all PEs have set */
+    uint64_t free[SHMEMI_TEAM_SLOTS / 64]; /* a bit for each slot: it is free */
+    int64_t flags;                         /* MEMORY and CLAIMED: those that all PEs have set */
     /* The minimum of each argument that has to be equal, and of its negative. */
     int64_t least[3], minus_most[3];
 };
