@@ -17,8 +17,9 @@
 
 #define SHMEMI_D static __device__ __forceinline__
 /*
- * Code that goes through the ring, handles an error, or takes many steps anyway is a function of
- * its own. Inlined, the ring would be 300 instructions at each call, most of which never run and
+ * Code that goes through the ring (the queue by which kernels pass operations to the PE's proxy, a
+ * thread of the host), handles an error, or takes many steps anyway is a function of its own.
+ * Inlined, the ring would be 300 instructions at each call, most of which never run and
  * whose registers the other instructions would lack.
  */
 #define SHMEMI_COLD static inline __device__ __noinline__
@@ -39,7 +40,8 @@ template <> struct shmemi_bits<8> {
 };
 
 /* Returns the bits of a value as another type of the same size, such as a float as the uint32_t
- * that an instruction moves. */
+ * that an instruction moves. The union needs a constructor of its own, because a member, such as
+ * __half, may have one. */
 template <class TO, class FROM> SHMEMI_D TO shmemi_as(FROM value)
 {
     static_assert(sizeof(TO) == sizeof(FROM), "the sizes differ");
@@ -124,8 +126,8 @@ SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 SHMEMI_ELEMENTS(SHMEMI_LOAD, shmemi_load_flag, "ld.acquire.sys.global")
 
 /*
- * Stores a signal after its data: a reader of the signal sees what this thread wrote before, and
- * what other threads wrote before a barrier with this one.
+ * Store a signal, or add to it, after its data: a reader of the signal sees what this thread wrote
+ * before, and what other threads wrote before a barrier with this one.
  */
 SHMEMI_STORE(shmemi_store_signal, "st.release.sys.global.u64", uint64_t, uint64_t, "l")
 SHMEMI_STORE(shmemi_add_signal, "red.release.sys.global.add.u64", uint64_t, uint64_t, "l")
@@ -155,7 +157,8 @@ SHMEMI_FENCE(shmemi_complete_system, "fence.sc.sys")
 SHMEMI_LOADS(shmemi_load_weak, "ld")
 SHMEMI_STORES(shmemi_store_weak, "st")
 
-/* Waits until 128 threads of the block have called this with the number of the same barrier. */
+/* Waits until 128 threads of the block have called this with the number of the same barrier, 1 to
+ * 15; barrier 0 is that of __syncthreads. */
 SHMEMI_D void shmemi_sync_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");

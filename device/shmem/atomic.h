@@ -1,6 +1,8 @@
 /*
  * atomic.h: atomic operations on another PE's memory: by an instruction if this GPU can address
- * that memory, else through the ring.
+ * that memory, else through the ring, the queue by which kernels pass operations to the PE's proxy
+ * on the host. `at` is an address in functions that apply an instruction, and in those that use the
+ * ring a byte offset in the segment (the symmetric memory) of PE pe.
  *
  * KIND is one of SHMEMI_KIND_... and known when the call is compiled. The kinds from
  * SHMEMI_KIND_SWAP on have a result.
@@ -64,15 +66,16 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 
 /*
  * Pushes an atomic operation with a result, on 4 or 8 bytes, and waits for the proxy's reply in the
- * reply place that q has claimed. A slot holds the width as its binary logarithm: 2 or 3.
+ * reply place that q has claimed. A slot holds the width as its binary logarithm: 2 or 3. Context 0
+ * is the default one.
  */
 SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint32_t kind,
                                            uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                            int pe)
 {
     struct shmemi_words words =
-        shmemi_pack_amo_wide((uint32_t)pe, /* context */ 0, at, kind, bytes == 8 ? 3 : 2, v, cond,
-                             /* want */ 1, q->place);
+        shmemi_pack_amo_wide((uint32_t)pe, 0 /* context */, at, kind, bytes == 8 ? 3 : 2, v, cond,
+                             1 /* want a reply */, q->place);
     return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
@@ -94,11 +97,12 @@ SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, u
 SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint32_t kind,
                                   uint64_t at, uint32_t bytes, uint64_t v, int pe)
 {
-    uint32_t width = bytes == 8 ? 3 : 2;
+    uint32_t width = bytes == 8 ? 3 : 2; /* its logarithm */
     int narrow = bytes == 4 || (uint64_t)(int64_t)(int32_t)v == v;
     struct shmemi_words words =
-        narrow ? shmemi_pack_amo((uint32_t)pe, 0, at, kind, width, (uint32_t)v)
-               : shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, 0, 0, 0);
+        narrow ? shmemi_pack_amo((uint32_t)pe, 0 /* context */, at, kind, width, (uint32_t)v)
+               : shmemi_pack_amo_wide((uint32_t)pe, 0 /* context */, at, kind, width, v,
+                                      0 /* comparand */, 0 /* no reply */, 0);
     shmemi_send(image, pe, &words, narrow ? SHMEMI_SLOTS_AMO : SHMEMI_SLOTS_AMO_WIDE);
 }
 
@@ -193,20 +197,20 @@ SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t 
 /*
  * Updates a 16-bit value of another PE through the ring by THEN, and returns the value before.
  * Operations in rings work on words of 4 bytes: the half changes within its word, and its neighbour
- * is written back unchanged.
+ * is written back unchanged. `at` is the half's offset, a multiple of 2.
  */
 template <class THEN, class H>
 SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t at, H value, int pe)
 {
     uint64_t word = at & ~(uint64_t)3;
     uint32_t shift = 8 * (uint32_t)(at - word), mask = 0xffffu << shift;
-    uint32_t old = (uint32_t)shmemi_request_element(image, word, 4, pe);
+    uint32_t old = (uint32_t)shmemi_request_element(image, word, 4 /* bytes */, pe);
     for (;;) {
         H had = shmemi_as<H>((uint16_t)(old >> shift));
         uint16_t next = shmemi_as<uint16_t>(THEN::template apply<H>(had, value));
         uint32_t changed = (old & ~mask) | (uint32_t)next << shift;
-        uint32_t seen =
-            (uint32_t)shmemi_request_atom(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
+        uint32_t seen = (uint32_t)shmemi_request_atom(image, SHMEMI_KIND_CSWAP, word, 4 /* bytes */,
+                                                      changed, old, pe);
         if (seen == old)
             return had;
         old = seen;

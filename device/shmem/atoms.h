@@ -10,6 +10,12 @@
 
 #ifdef SHMEMI_KERNEL
 
+/*
+ * Each row defines a function: SHMEMI_ATOM one that applies v to the word, SHMEMI_CSWAP one that
+ * stores v if the word equals cond. They have the arguments of SHMEMI_STORE (access.h), which makes
+ * the functions without a result, so that SHMEMI_WORDS and SHMEMI_REALS can make the rows of each;
+ * they need no REG.
+ */
 #define SHMEMI_ATOM(name, ptx, T, REG, in)                                                         \
     SHMEMI_D T name(void *at, T v)                                                                 \
     {                                                                                              \
@@ -27,6 +33,7 @@
                      : "memory");                                                                  \
         return old;                                                                                \
     }
+/* A row for each size of integers, and of floating-point numbers: ptx lacks only the size. */
 #define SHMEMI_WORDS(ROW, name, ptx)                                                               \
     ROW(name, ptx "32", uint32_t, uint32_t, "r")                                                   \
     ROW(name, ptx "64", uint64_t, uint64_t, "l")

@@ -1,8 +1,8 @@
 /*
  * bulk.h: bulk copies between the shared memory of a block and global memory, which one thread
  * starts and the Tensor Memory Accelerator (TMA) carries out (sm_90 and later). Addresses and sizes
- * are multiples of 16. In the PTX memory model TMA's accesses go through the async proxy: a fence
- * orders them with the accesses of threads.
+ * are multiples of 16. In the PTX memory model TMA's accesses go through the async proxy (a term of
+ * PTX, not the library's proxy on the host): a fence orders them with the accesses of threads.
  */
 #ifndef SHMEM_BULK_H
 #define SHMEM_BULK_H
@@ -40,7 +40,7 @@ SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.w
 /*
  * Initialises a barrier in shared memory for one use: its first phase ends when this thread has
  * arrived and bulk copies have delivered `bytes` bytes. The fence shows the initialised barrier to
- * TMA, which counts the bytes.
+ * TMA, which counts the bytes. Other threads may wait for the barrier after a sync with this one.
  */
 SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
 {
@@ -77,7 +77,8 @@ SHMEMI_D void shmemi_bulk_await(uint64_t *barrier)
                      : "memory");
 }
 
-/* Invalidates the barrier, so that its memory may be used for something else. */
+/* Invalidates the barrier, so that its memory may be used for something else. One thread calls it,
+ * after all threads have ended their wait. */
 SHMEMI_D void shmemi_bulk_end(uint64_t *barrier)
 {
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shmemi_bulk_address(barrier))

@@ -19,7 +19,8 @@
 /*
  * Before the messages of a step: synchronises the scope's threads, which have all read the number
  * of the step, and makes rings carry out these messages after those of the step before. One thread
- * orders the rings, between two syncs.
+ * orders the rings, between two syncs: after all threads have pushed the messages before, and
+ * before any pushes the next.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_step_sync_and_order(const struct shmemi_device_image *image)
@@ -47,10 +48,10 @@ SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
 }
 
 /*
- * Stores the step in a flag of each PE whose memory this GPU can address, once all threads of the
- * scope have stored their blocks. A thread that signals several PEs makes one fence for all of
- * them: a release for each would wait for the flags before it, too, and each wait is a round trip
- * to another GPU.
+ * Stores the step in a flag of each PE whose memory this GPU can address, this PE included, once
+ * all threads of the scope have stored their blocks. flag is its address in this PE's heap. A
+ * thread that signals several PEs makes one fence for all of them: a release for each would wait
+ * for the flags before it, too, and each wait is a round trip to another GPU.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
@@ -68,8 +69,9 @@ SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
     }
 }
 
-/* Waits until each PE of the team has set its flag at this PE to this step, or to a later one. The
- * threads of the scope divide the flags. */
+/* Waits until each PE of the team, this one included, has set its flag at this PE to this step, or
+ * to a later one. flags has one flag for each rank. The threads of the scope divide the flags, and
+ * the caller synchronises them afterwards. */
 template <class SCOPE>
 SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const uint64_t *flags, uint64_t step)
@@ -112,6 +114,7 @@ SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
  * does with words of 16 bytes. One thread copies all words of a PE. shmemi_send_ragged could copy
  * them, too, but it calls functions that are not inlined, with arguments in memory: an alltoall of
  * single elements on two H200 took 5.2 us that way, and one of blocks of 16 bytes takes 3.2 us.
+ * BLOCKS and SELF are those of shmemi_send_wide.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
@@ -124,15 +127,16 @@ SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
         const char *from = source + (BLOCKS ? (uint32_t)rank * (uint64_t)bytes : 0);
         char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
         if (to != NULL && to != from)
-            shmemi_copy_units<uint32_t, 0, 4>(shmemi_side_by_side<uint32_t>(), to, from, 0u,
-                                              bytes / 4, 1u);
+            shmemi_copy_units<uint32_t, 0 /* FAR */, 4>(shmemi_side_by_side<uint32_t>(), to, from,
+                                                        0u, bytes / 4, 1u);
     }
 }
 
 /*
  * Sends whole 16-byte words to the PEs whose memory this GPU can address. It begins with the PE
  * after this one, so that not all send to the same PE first, and ends with this PE itself, unless
- * SELF is 0. BLOCKS: the PEs get consecutive blocks of source, else all get the same.
+ * SELF is 0. BLOCKS: the PEs get consecutive blocks of source, else all get the same. A copy within
+ * this PE may have its source as destination; then nothing is copied.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
@@ -145,7 +149,7 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
         const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
         char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
         if (to != NULL && to != from)
-            shmemi_copy_wide<SCOPE, 0>(to, from, (uint32_t)(bytes / 16));
+            shmemi_copy_wide<SCOPE, 0 /* FAR */>(to, from, (uint32_t)(bytes / 16));
     }
 }
 
@@ -168,15 +172,16 @@ SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
  * 1,024.
  */
 struct shmemi_sending {
-    struct shmemi_put_call c; /* to the present PE; the push changes it */
-    const struct shmemi_device_team *team;
-    const char *source; /* the first block */
-    uint64_t dest, bytes;
-    int n, me;
+    struct shmemi_put_call c;              /* to the present PE; the push changes it */
+    const struct shmemi_device_team *team; /* its entry in the table; NULL: the world */
+    const char *source;                    /* the first block */
+    uint64_t dest, bytes;                  /* offset of dest in each PE's segment; of a block */
+    int n, me;                             /* number of PEs of the team, and this PE's rank */
 };
 
 /* Fills in what one step of a collective sends: to dest at each PE, `bytes` bytes of source, and
- * after them to the PE's flag the step's number. shmemi_sending_next sets the PE. */
+ * after them to the PE's flag the step's number. dest and flag are addresses in this PE's heap.
+ * shmemi_sending_next sets the PE. */
 SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
                                    const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, const uint64_t *flag,
@@ -217,11 +222,11 @@ template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sendin
 }
 
 /* Copies the bytes at both ends of a block that are outside of its aligned middle to the PE to
- * which the step sends now. */
+ * which the step sends now. The caller finds the middle again, so the result is dropped. */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sending *s)
 {
-    (void)shmemi_copy_ends<0>(shmemi_sending_to(s), s->c.source, s->bytes, SCOPE::rank(),
-                              SCOPE::size());
+    (void)shmemi_copy_ends<0 /* FAR */>(shmemi_sending_to(s), s->c.source, s->bytes, SCOPE::rank(),
+                                        SCOPE::size());
 }
 
 /*
@@ -232,8 +237,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_s
 {
     char *to = shmemi_sending_to(s);
     struct shmemi_middle m = shmemi_middle_of(to, s->c.source, s->bytes);
-    shmemi_copy_by<0>(m.width, to + m.head, s->c.source + m.head, m.bytes, SCOPE::rank(),
-                      SCOPE::size());
+    shmemi_copy_by<0 /* FAR */>(m.width, to + m.head, s->c.source + m.head, m.bytes, SCOPE::rank(),
+                                SCOPE::size());
 }
 
 /* Copies a ragged block (neither whole 16-byte words nor a few 4-byte words, shmemi_ragged) to a PE
@@ -244,7 +249,8 @@ template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_send
     shmemi_send_ends<SCOPE>(s);
     struct shmemi_middle m = shmemi_middle_of(to, s->c.source, s->bytes);
     if (shmemi_is_wide(&m))
-        shmemi_copy_wide<SCOPE, 0>(to + m.head, s->c.source + m.head, (uint32_t)(m.bytes / 16));
+        shmemi_copy_wide<SCOPE, 0 /* FAR */>(to + m.head, s->c.source + m.head,
+                                             (uint32_t)(m.bytes / 16));
     else if (m.bytes != 0)
         shmemi_send_narrow<SCOPE>(s);
 }
@@ -252,7 +258,9 @@ template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_send
 /*
  * Sends a step's block to the PE whose rank is i after this one's: through the ring, with the flag
  * after it, or by a copy if this GPU can address the PE's memory and the block is ragged. Other
- * blocks for such PEs are copied later by shmemi_send_direct.
+ * blocks for such PEs are copied later by shmemi_send_direct. The put waits until its source may be
+ * used again, because the program may change it after the collective. Of 0 bytes only the flag is
+ * sent.
  */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
@@ -263,9 +271,10 @@ SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
             shmemi_send_ragged<SCOPE>(s, to);
     } else if (SCOPE::rank() == 0) {
         if (s->bytes != 0)
-            shmemi_send_put_signal<0>(&s->c);
+            shmemi_send_put_signal<0 /* NBI */>(&s->c);
         else
-            shmemi_send_atom(s->c.image, s->c.kind, s->c.signal_at, 8, s->c.value, s->c.pe);
+            shmemi_send_atom(s->c.image, s->c.kind, s->c.signal_at, 8 /* bytes */, s->c.value,
+                             s->c.pe);
     }
 }
 
@@ -290,8 +299,9 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
 }
 
 /*
- * Opens the team of a collective and checks its arguments. ROOTED: only root sends, as in a
- * broadcast. Returns -1 as shmemi_team_open does.
+ * Opens the team of a collective and checks its arguments. ROOTED: only the PE of rank root sends,
+ * as in a broadcast; else root is not used, and dest has a block of each PE. Returns 0, or -1 for
+ * SHMEM_TEAM_INVALID.
  */
 template <int ROOTED>
 SHMEMI_D int shmemi_collective_open(const struct shmemi_device_image *image, uint32_t call,
@@ -307,9 +317,9 @@ SHMEMI_D int shmemi_collective_open(const struct shmemi_device_image *image, uin
     return 0;
 }
 
-/* Opens the team of a collective, checks the arguments, and fills in what this PE sends. Returns
- * the number of PEs that it sends to, 0 for a PE that only receives, or -1 for SHMEM_TEAM_INVALID.
- */
+/* Opens the team of a collective, checks the arguments, and fills in what this PE sends: without a
+ * root to its own block of each PE's dest. Returns the number of PEs that it sends to, itself
+ * included, 0 for a PE that only receives, or -1 for SHMEM_TEAM_INVALID. */
 template <int ROOTED>
 SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
                                         const struct shmemi_device_image *image, uint32_t call,
@@ -350,7 +360,9 @@ SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, ui
 
 /*
  * Does the last part of a collective: signals the PEs whose memory this GPU can address, waits for
- * those that send to this PE, and ends the step.
+ * those that send to this PE, and ends the step. Between the load of the counter and the end, which
+ * changes it, the threads synchronise: in shmemi_signal_all, or where this PE only receives by the
+ * sync before the wait of the first thread.
  */
 template <class SCOPE, int ROOTED>
 SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
@@ -371,8 +383,8 @@ SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
 }
 
 /*
- * Does a broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. Returns 0, or -1 for
- * SHMEM_TEAM_INVALID.
+ * Does a broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. bytes is the size of one block.
+ * Returns 0, or -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, int BLOCKS, int ROOTED>
 SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t call,
@@ -389,21 +401,22 @@ SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t
     if (shmemi_collective_open<ROOTED>(image, call, team, dest, bytes, root, &m) != 0)
         return -1;
     if (!ragged && (!ROOTED || m.me == root))
-        shmemi_send_direct<shmemi_fewer<SCOPE>, BLOCKS, 1>(
+        shmemi_send_direct<shmemi_fewer<SCOPE>, BLOCKS, 1 /* SELF */>(
             image, &m, (char *)dest + (ROOTED ? 0 : (uint64_t)m.me * bytes), (const char *)source,
             bytes);
     shmemi_collective_end<SCOPE, ROOTED>(image, &m, root);
     return 0;
 }
 
-/* Does a broadcast by the threads of a scope: PE root of the team sends bytes bytes to dest of all
- * others. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
+/* Does a broadcast by the threads of a scope: the PE of rank root sends `bytes` bytes to dest of
+ * all PEs of the team, its own included. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE>
 SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
                               int root)
 {
-    return shmemi_collective<SCOPE, 0, 1>(image, call, team, dest, source, bytes, root);
+    return shmemi_collective<SCOPE, 0 /* BLOCKS */, 1 /* ROOTED */>(image, call, team, dest, source,
+                                                                    bytes, root);
 }
 
 /* Does an alltoall (BLOCKS) or an fcollect, by the threads of a scope. Returns 0, or -1 for
@@ -412,7 +425,8 @@ template <class SCOPE, int BLOCKS>
 SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
                              shmemi_team_t team, void *dest, const void *source, uint64_t bytes)
 {
-    return shmemi_collective<SCOPE, BLOCKS, 0>(image, call, team, dest, source, bytes, 0);
+    return shmemi_collective<SCOPE, BLOCKS, 0 /* ROOTED */>(image, call, team, dest, source, bytes,
+                                                            0 /* root */);
 }
 
 #endif

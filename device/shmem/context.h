@@ -19,8 +19,9 @@
 extern "C" {
 #endif
 /*
- * Fills a shmem_context of size bytes for the heap that contains target. Ends the job with a
- * message if no heap contains target.
+ * Fills a shmem_context of size bytes for the heap that contains target, and returns 0. Ends the
+ * job with a message if no heap contains target, if this PE has no GPU, or if the program's
+ * shmem_context has another size than the library's.
  */
 int shmemi_context(const void *target, void *context, size_t size);
 #ifdef __cplusplus
@@ -62,7 +63,8 @@ static inline struct shmem_context shmem_ctx(const void *target)
 #ifdef __CUDACC__
 /*
  * Returns the state of the job that a context stands for. Stops the kernel if the context is
- * invalid, or was made for a heap that no longer exists.
+ * invalid, or was made for a heap that no longer exists. The report names no PE (-1), and as
+ * address the heap of the context.
  */
 SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx, uint32_t call)
 {

@@ -92,11 +92,12 @@ struct shmemi_by_address {
 };
 
 /*
- * Does one thread's part of a copy: it copies words rank, rank + size, ... Both sides are aligned.
- * Three loads are under way at once. More take more registers: on sm_120 a put by a block takes 62
- * with four loads, and 92 with eight. Fewer take more time: a copy of 1 MiB by 8-byte words, by 256
- * threads of an H200, took 1.7 times as long with two as with four. Words are numbered by the
- * addresses of their source: with indices of 64 bits a broadcast took 67 registers on sm_90.
+ * Does one thread's part of a copy: it copies words rank, rank + size, ... Both sides are aligned
+ * to a word, and bytes is a multiple of it. Three loads are under way at once. More take more
+ * registers: on sm_120 a put by a block takes 62 with four loads, and 92 with eight. Fewer take
+ * more time: a copy of 1 MiB by 8-byte words, by 256 threads of an H200, took 1.7 times as long
+ * with two as with four. Words are numbered by the addresses of their source: with indices of 64
+ * bits a broadcast took 67 registers on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
@@ -120,8 +121,9 @@ SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
     return (uint32_t)((bits | 16) & (~(bits | 16) + 1));
 }
 
-/* Copies this thread's part (words rank, rank + size, ...) of bytes by words of width bytes, 1 to
- * 8. */
+/* Copies this thread's part (words rank, rank + size, ...) of bytes by words of width bytes: 1, 2,
+ * 4 or 8. A width of 16 comes from a copy that is too long for such words (SHMEMI_MAX_WIDE_COPY),
+ * and is then 8. */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
                                 uint32_t rank, uint32_t size)
@@ -159,8 +161,8 @@ template <int FAR> SHMEMI_D void shmemi_copy_element(uint32_t width, char *to, c
     }
 }
 
-/* The aligned middle of a copy: it begins after `head` bytes and has `bytes` bytes, which are whole
- * words of `width` bytes. */
+/* The aligned middle of a copy: it begins after `head` bytes, fewer than a word has, and has
+ * `bytes` bytes, which are whole words of `width` bytes. */
 struct shmemi_middle {
     uint64_t bytes;
     uint32_t head, width;
@@ -251,7 +253,9 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
  * Reports whether this thread has nothing to copy and need only synchronise with the others: its
  * words would be beyond the end of the copy, and there is no ring through which the threads pass
  * operations together. The first thread then makes the checks of the arguments, and the others are
- * spared them: in a copy of a few KiB most warps of a block with 32 have no word.
+ * spared them: in a copy of a few KiB most warps of a block with 32 have no word. SCOPE::crowd: the
+ * scope is a block; other scopes have too few threads to gain. A word has at least 1 byte, so the
+ * answer is right for a copy by wider words, too.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,
