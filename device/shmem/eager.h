@@ -39,10 +39,11 @@ SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32
 }
 
 /* Returns the size of the largest piece of a token (a tile) whose bytes arrive in order on the path
- * to a PE, so that the signal at its end arrives last. */
+ * to a PE, so that the signal at its end arrives last. Where this GPU has an address for the start
+ * of the PE's heap, it has one for all of it. */
 SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t call, int pe)
 {
-    shmemi_check_pe(image, call, pe, NULL, 0);
+    shmemi_check_pe(image, call, pe, NULL, 0 /* no range */);
     return shmemi_direct(image, (const void *)(uintptr_t)image->job.heap, pe) != NULL
                ? SHMEMI_EAGER_BLOCK
                : (int)shmemi_eager_ring_tile(image, pe);
@@ -69,7 +70,10 @@ SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint3
 
 /* Sends a token, the data of one eager transfer, to the slot of this number at PE pe. The signals
  * by which its reader finds it travel within its bytes, so no flag follows. epoch is the token's
- * number in its slot. */
+ * number in its slot. A PE whose memory this GPU can address (`to`) gets the token by stores into
+ * its slot; for another one it is laid out in a buffer of this PE, from which one write of the
+ * network sends it. Only without tiles (SHMEMI_EAGER_NONE) it is a put with a signal on both paths.
+ */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
@@ -82,9 +86,10 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
     char *to = shmemi_reach(image, call, at, e->stride, pe);
     const uint32_t nbytes = e->nbytes;
     if (e->tile == SHMEMI_EAGER_NONE) {
-        shmemi_put_signal<fewer, 0>(
+        shmemi_put_signal<fewer, 0 /* NBI */>(
             image, call, at, source, nbytes,
-            (uint64_t *)(at + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NONE)),
+            (uint64_t *)(at +
+                         shmemi_eager_signal_at(0 /* the only one */, nbytes, SHMEMI_EAGER_NONE)),
             shmemi_eager_signal(nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
         return;
     }
@@ -95,7 +100,7 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
     if (e->tile != SHMEMI_EAGER_NOTIFY) {
         shmemi_eager_fill<fewer>(to, source, nbytes, e->tile, epoch);
     } else {
-        shmemi_copy<fewer, 0>(to, source, nbytes);
+        shmemi_copy<fewer, 0 /* FAR */>(to, source, nbytes);
         if (buffer == NULL)
             shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to,
                                       nbytes, epoch);
@@ -105,7 +110,7 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
     }
     if (buffer == NULL)
         return;
-    SCOPE::sync();
+    SCOPE::sync(); /* the token is complete in the buffer */
     if (SCOPE::rank() == 0)
         shmemi_eager_write_buffer(image, call, e, slot, buffer, pe);
     SCOPE::sync();
@@ -141,8 +146,9 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
 
 /*
  * Stops the kernel because a slot has a token of another size, or of an epoch that is neither the
- * expected one nor the one before it. It takes values instead of a struct shmemi_eager_reading,
- * whose address would force the caller's values into memory.
+ * expected one nor the one before it. nbytes and epoch are expected; seen is the token's epoch, and
+ * size its bytes, which count only if seen is the expected epoch. It takes values instead of a
+ * struct shmemi_eager_reading, whose address would force the caller's values into memory.
  */
 SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
                                      uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)
@@ -154,8 +160,9 @@ SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, ui
 
 /*
  * Reports whether a slot's counter has counted the token of an epoch (the number of the token in
- * its slot). Stops the kernel if it has counted a later one. polls and *main are those of
- * shmemi_notified: the polls of a wait so far, and a copy of the counter's word in main memory.
+ * its slot). Each token adds 1, so the lower half of the counter is the epoch of the last one.
+ * Stops the kernel if it has counted a later one. polls and *main are those of shmemi_notified: the
+ * polls of a wait so far, and a copy of the counter's word in main memory.
  */
 SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint32_t call,
                                   int counter, uint32_t nbytes, uint32_t epoch, uint32_t polls,
@@ -164,7 +171,7 @@ SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint3
     uint32_t seen = (uint32_t)shmemi_notified(image, counter, polls, main);
     enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
-        shmemi_eager_refuse(image, call, nbytes, epoch, seen, 0);
+        shmemi_eager_refuse(image, call, nbytes, epoch, seen, 0 /* size: not known */);
     return found == SHMEMI_EAGER_THERE;
 }
 
@@ -174,7 +181,7 @@ SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image,
                                         int counter, uint32_t nbytes, uint32_t epoch)
 {
     uint64_t main = 0;
-    return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0, &main);
+    return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0 /* polls so far */, &main);
 }
 
 /* Waits until a slot's counter has counted the token of an epoch: the network adds to it when the
@@ -214,13 +221,15 @@ SHMEMI_D int shmemi_eager_packet_arrived(const struct shmemi_eager_reading *r, u
     uint32_t seen = (uint32_t)(packet >> 32);
     enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, r->epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
-        shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, seen, 0);
+        shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, seen, 0 /* size: not known */);
     return found == SHMEMI_EAGER_THERE;
 }
 
 /*
  * Loads BATCH pairs of packets, those of the token's bytes first, first + step, ..., all at once,
- * and stores their data in v. Returns 1 if all of them have arrived, else 0.
+ * and stores their data in v. A packet of 8 bytes has 4 bytes of data, so byte `at` of the token is
+ * in the packet at 2 * at. Packets beyond the end of the token are not loaded, and count as
+ * arrived. Returns 1 if all of them have arrived, else 0.
  */
 template <uint32_t BATCH>
 SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint32_t first,
@@ -272,13 +281,14 @@ SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, ch
 
 /*
  * Does this thread's part of a wait for a token: the threads of the scope divide its packets, or
- * the signals of its tiles.
+ * the signals of its tiles. A token without tiles (SHMEMI_EAGER_NONE, SHMEMI_EAGER_NOTIFY) has one
+ * signal, which the first thread checks, after its wait for the counter if there is one.
  */
 template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_eager_reading *r)
 {
     uint32_t polls = 0;
     if (r->tile == SHMEMI_EAGER_PACKET) {
-        shmemi_eager_take_packets<shmemi_fewer<SCOPE>>(r, NULL);
+        shmemi_eager_take_packets<shmemi_fewer<SCOPE>>(r, NULL /* only wait */);
         return;
     }
     if (r->tile == SHMEMI_EAGER_NOTIFY && SCOPE::rank() == 0)
@@ -345,13 +355,13 @@ SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_
     shmemi_eager_wait_part<SCOPE>(&r);
     SCOPE::sync();
     if (r.tile == SHMEMI_EAGER_LINE)
-        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_LINE, 1>(r.slot, (char *)dest,
-                                                                           r.nbytes);
+        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_LINE, 1 /* OUT */>(
+            r.slot, (char *)dest, r.nbytes);
     else if (r.tile == SHMEMI_EAGER_BLOCK)
-        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_BLOCK, 1>(r.slot, (char *)dest,
-                                                                            r.nbytes);
+        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_BLOCK, 1 /* OUT */>(
+            r.slot, (char *)dest, r.nbytes);
     else
-        shmemi_copy<shmemi_fewer<SCOPE>, 0>(dest, r.slot, r.nbytes);
+        shmemi_copy<shmemi_fewer<SCOPE>, 0 /* FAR */>(dest, r.slot, r.nbytes);
     SCOPE::sync(); /* the slot is free, and dest is complete, for all threads */
 }
 

@@ -17,6 +17,10 @@
  *
  * A slot begins at a multiple of its tile. Tokens of a slot have one size, so the places of signals
  * never hold data, and nothing is cleared between two tokens.
+ *
+ * The functions take a valid tile (shmemi_eager_tile_valid) and 1 to SHMEMI_EAGER_MOST bytes of a
+ * token (nbytes): so no number below is divided by 0, and all places fit into 32 bits. Without
+ * tiles (0 and 1) all of the data counts as one tile, number 0.
  */
 #ifndef SHMEM_EAGER_LAYOUT_H
 #define SHMEM_EAGER_LAYOUT_H
@@ -104,7 +108,11 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
  * 32 bits. A kernel waits for the write of a buffer; the host may do other work while it is under
  * way.
  */
-enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
+enum shmemi_eager_buffer_state {
+    SHMEMI_EAGER_FREE,     /* as at first: the memory is zero */
+    SHMEMI_EAGER_TAKEN,    /* the thread that has set this owns the buffer */
+    SHMEMI_EAGER_UNDER_WAY /* of the host alone: a write for which no thread waits */
+};
 
 /* Returns the size of a buffer's head, which precedes the token that the buffer holds. */
 SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)

@@ -27,7 +27,9 @@ SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
     return rest < SHMEMI_EAGER_COUNTERS ? rest : SHMEMI_EAGER_COUNTERS;
 }
 
-/* Returns the number of the notification counter that counts a slot's tokens. */
+/* Returns the number of the notification counter that counts a slot's tokens. Stops the kernel if
+ * there is no such counter. The counters of one shmemx_eager_t are consecutive, from e->counter on;
+ * the caller has checked the slot. */
 SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint32_t call,
                                   const shmemx_eager_t *e, uint32_t slot)
 {
@@ -53,7 +55,7 @@ SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int co
         return;
     shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),
                          shmemi_eager_signal(nbytes, epoch));
-    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1);
+    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1 /* token */);
 }
 
 #endif

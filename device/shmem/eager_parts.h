@@ -24,7 +24,8 @@ SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, u
 }
 
 /* Returns one word, of 4 or 8 bytes, of a token that has arrived; `at` is its offset in the data.
- * Between the words of a token in packets are epochs, which are left out. */
+ * A packet has 4 bytes of data and then the epoch, so byte `at` of the data is at 2 * at; a word of
+ * 8 bytes is in two packets, whose epochs are left out. */
 template <class T>
 SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t call,
                              const shmemx_eager_t *e, uint32_t slot, uint32_t at)
@@ -48,7 +49,8 @@ SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t c
 
 /* Writes one word of a token into a slot of PE pe. If the token is in packets, the word takes its
  * epoch along, and the reader sees it at once; otherwise the reader waits for the signals that
- * follow (shmemi_eager_signal_words). */
+ * follow (shmemi_eager_signal_words). place is the slot's address on this GPU, by which the ring
+ * names the slot at the PE, and `to` its address at the PE, or NULL. */
 template <class T>
 SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32_t call,
                                  const shmemx_eager_t *e, uint32_t slot, uint32_t at, T value,
@@ -127,7 +129,9 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
  * Lays out a token at the start of a buffer in tiles, with its signals, in place. Units move up to
  * make space for signals, the last ones first; shmemi_eager_gather_units moves them back, the first
  * ones first. At a time one unit moves for each thread: those that a step overwrites were moved by
- * earlier steps or are in registers.
+ * earlier steps or are in registers. All threads take all steps, because they synchronise in each.
+ * The buffer is aligned to a unit and has space for shmemi_eager_bytes: the last unit is loaded
+ * whole, also if the token ends within it.
  */
 template <class SCOPE, int TILE>
 SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
@@ -152,7 +156,7 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
             shmemi_store_weak(at, epoch);
         } else {
             shmemi_store_weak(at, shmemi_eager_signal(nbytes, epoch));
-            if (TILE == SHMEMI_EAGER_BLOCK)
+            if (TILE == SHMEMI_EAGER_BLOCK) /* its signal has 16 bytes, the others are 0 */
                 shmemi_store_weak(at + 8, (uint64_t)0);
         }
     }
@@ -182,7 +186,8 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
 
 /*
  * Converts the data at the start of a buffer, in place, into what a slot has for them: the data
- * with signals between (a token in tiles). shmemi_eager_unwrap converts it back.
+ * with signals between (a token in tiles), or without tiles with one signal after them.
+ * shmemi_eager_unwrap converts it back.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_t call,
@@ -224,7 +229,7 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
     else if (tile == SHMEMI_EAGER_BLOCK)
         shmemi_eager_gather_units<SCOPE, SHMEMI_EAGER_BLOCK>(at, n);
     else
-        SCOPE::sync();
+        SCOPE::sync(); /* without tiles the data is in its place */
 }
 
 /* ------------------------------------------------------- tokens in shared memory
@@ -244,8 +249,9 @@ SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 /*
  * Sends a token from shared memory by a block. If the GPU has bulk copies (TMA, since sm_90) and
  * the token and the data of each tile are at multiples of 16, a bulk copy moves the data of each
- * tile from its place in the token to its place in the slot. The copies have no order, so the
- * signals follow when all are complete.
+ * tile from its place in the token to its place in the slot. The last copy is rounded up to 16
+ * bytes, to which `shared` has space, and the slot, too, before the signal. The copies have no
+ * order, so the signals follow when all are complete. `to` is the slot's address at PE pe.
  */
 SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,
@@ -286,7 +292,7 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
         struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
         const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
         shmemi_eager_wait_part<shmemi_by_block>(&r);
-        shmemi_by_block::sync();
+        shmemi_by_block::sync(); /* the token is there, and the threads have used shared before */
         if (shmemi_by_block::rank() == 0) {
             shmemi_bulk_expect(&barrier, shmemi_eager_up(nbytes, 16));
 #pragma unroll 1
@@ -295,12 +301,12 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
                                  nbytes - at < data ? shmemi_eager_up(nbytes - at, 16) : data,
                                  &barrier);
         }
-        shmemi_by_block::sync();
+        shmemi_by_block::sync(); /* the barrier is initialised */
         shmemi_bulk_await(&barrier);
-        shmemi_by_block::sync();
+        shmemi_by_block::sync(); /* no thread waits at the barrier any more */
         if (shmemi_by_block::rank() == 0)
             shmemi_bulk_end(&barrier);
-        shmemi_by_block::sync();
+        shmemi_by_block::sync(); /* the next call may initialise it */
         return;
     }
 #endif

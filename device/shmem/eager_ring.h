@@ -13,15 +13,17 @@
 #ifdef SHMEMI_KERNEL
 
 /* Returns the size of the largest piece of a token (a tile) whose bytes arrive in order at a PE
- * when the network writes it, as the proxy does for an operation in a ring. */
+ * when the network writes it, as the proxy does for an operation in a ring; 0: no tile does. The
+ * caller has checked pe. */
 SHMEMI_D uint32_t shmemi_eager_ring_tile(const struct shmemi_device_image *image, int pe)
 {
     return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
 }
 
 /* Stops the kernel if the token's tiles are larger than those whose bytes arrive in order at pe
- * through the ring: the reader could see the signal at the end of a tile before its data. A token
- * without tiles (a value of tile below SHMEMI_EAGER_PACKET) is not checked. */
+ * through the ring: the reader could see the signal at the end of a tile before its data. place,
+ * the slot, is only for the report. A token without tiles (a value of tile below
+ * SHMEMI_EAGER_PACKET) is not checked. */
 SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, const char *place, int pe)
 {
@@ -43,7 +45,8 @@ SHMEMI_COLD void shmemi_eager_reserve_buffer(const struct shmemi_device_image *i
     shmemi_fence_system();
 }
 
-/* Makes a buffer free for another token, after the proxy has read its bytes. */
+/* Makes a buffer free for another token, after the proxy has read its bytes. The state before was
+ * SHMEMI_EAGER_TAKEN, by this thread, so the result is dropped. */
 SHMEMI_COLD void shmemi_eager_release_buffer(char *buffer)
 {
     shmemi_fence_system();
@@ -52,8 +55,9 @@ SHMEMI_COLD void shmemi_eager_release_buffer(char *buffer)
 
 /*
  * Reserves, for the caller's scope, the buffer from which a token goes through the ring, and
- * returns it. Slot and target select it, so that all threads of the scope agree on it, and so that
- * the write of the token before in the same slot has completed (decision 0048).
+ * returns it. The buffers follow the slots (eager_layout.h). Slot and target select one, so that
+ * all threads of the scope agree on it, and so that the write of the token before in the same slot
+ * has completed (decision 0048).
  */
 template <class SCOPE>
 SHMEMI_D char *shmemi_eager_buffer_for(const struct shmemi_device_image *image, uint32_t call,
@@ -71,7 +75,8 @@ SHMEMI_D char *shmemi_eager_buffer_for(const struct shmemi_device_image *image, 
     return buffer;
 }
 
-/* Writes the token in a buffer to its slot, and makes the buffer free. */
+/* Writes the token in a buffer to its slot at PE pe, waits until the proxy or the NIC has read the
+ * buffer, and makes it free. One thread of the scope calls it. */
 SHMEMI_D void shmemi_eager_write_buffer(const struct shmemi_device_image *image, uint32_t call,
                                         const shmemx_eager_t *e, uint32_t slot, char *buffer,
                                         int pe)
@@ -89,7 +94,8 @@ SHMEMI_D void shmemi_eager_write_buffer(const struct shmemi_device_image *image,
 
 /*
  * Sends the signals of a token, by one thread, after all its words have gone through the ring one
- * by one. The fence keeps them after the words.
+ * by one. The fence keeps them after the words. With SHMEMI_EAGER_NOTIFY it keeps the notification,
+ * a put of no bytes, after the signal.
  */
 SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
                                            shmemx_eager_t e, uint32_t slot, char *place,
@@ -102,8 +108,8 @@ SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *ima
             image, call, (uint64_t *)(place + shmemi_eager_signal_at(0, nbytes, tile)), signal, pe);
     shmemi_fence(image, call);
     if (tile == SHMEMI_EAGER_NOTIFY) {
-        shmemi_put_notify_ring<0>(image, NULL, NULL, 0, shmemi_eager_counter(image, call, &e, slot),
-                                  pe);
+        shmemi_put_notify_ring<0 /* NBI */>(image, NULL, NULL, 0,
+                                            shmemi_eager_counter(image, call, &e, slot), pe);
         return;
     }
     for (uint32_t k = 0; k < shmemi_eager_tiles(nbytes, tile); k++)

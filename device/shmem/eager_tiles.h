@@ -70,8 +70,9 @@ SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 
 /*
  * Stores a token as packets, each 4 bytes of data and the epoch, two in one store; a reader sees
- * each packet whole. The loads of a batch are issued before its first store, because loads after a
- * store would wait for each other.
+ * each packet whole. Byte `at` of the token is in the packet at 2 * at, because half of a packet is
+ * data. The loads of a batch are issued before its first store, because loads after a store would
+ * wait for each other.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,
@@ -122,7 +123,7 @@ template <int TILE, int OUT> struct shmemi_units_of_tiles {
  * by units: all bytes of a token whose plain side is not aligned to units, or the bytes after its
  * last whole unit. The copy begins at byte `at` of the token. It moves the largest elements that
  * divide the place and the length, one after the other: several loads at once would take registers
- * of every kernel that moves tokens.
+ * of every kernel that moves tokens. In the slot, data is aligned at least as it is in the token.
  */
 template <int OUT>
 SHMEMI_COLD void shmemi_eager_move_rest(char *slot, char *plain, uint32_t at, uint32_t nbytes,
@@ -132,13 +133,15 @@ SHMEMI_COLD void shmemi_eager_move_rest(char *slot, char *plain, uint32_t at, ui
 #pragma unroll 1
     for (at += rank * width; at < nbytes; at += step * width) {
         char *in_slot = slot + shmemi_eager_data_at(at, nbytes, tile);
-        shmemi_copy_element<0>(width, OUT ? plain + at : in_slot, OUT ? in_slot : plain + at);
+        shmemi_copy_element<0 /* FAR */>(width, OUT ? plain + at : in_slot,
+                                         OUT ? in_slot : plain + at);
     }
 }
 
 /*
  * Copies the data of a token between memory without signals (plain) and the tiles of a slot, each
- * of which ends with a signal: out of the slot if OUT is 1. plain may have any alignment.
+ * of which ends with a signal: out of the slot if OUT is 1. plain may have any alignment. The
+ * source is never a peer's memory, so FAR is 0.
  */
 template <class SCOPE, int TILE, int OUT>
 SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
@@ -147,8 +150,8 @@ SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
     constexpr uint32_t size = sizeof(unit);
     const uint32_t rank = SCOPE::rank(), step = SCOPE::size();
     const uint32_t n = ((uintptr_t)plain & (size - 1)) == 0 ? nbytes / size : 0;
-    shmemi_copy_units<unit, 0, SCOPE::batch>(shmemi_units_of_tiles<TILE, OUT>(), OUT ? plain : slot,
-                                             OUT ? slot : plain, rank, n, step);
+    shmemi_copy_units<unit, 0 /* FAR */, SCOPE::batch>(
+        shmemi_units_of_tiles<TILE, OUT>(), OUT ? plain : slot, OUT ? slot : plain, rank, n, step);
     if (n * size != nbytes)
         shmemi_eager_move_rest<OUT>(slot, plain, n * size, nbytes, TILE, rank, step);
 }
@@ -171,7 +174,8 @@ SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uin
 }
 
 /* Lays a token out in tiles at `to`, a slot or a buffer: copies its data and stores the signal at
- * the end of each tile, after its data. */
+ * the end of each tile, after its data. tile is one of the sizes of tiles. The casts drop const for
+ * a function that also copies the other way (OUT). */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_fill(char *to, const void *source, uint32_t nbytes, uint32_t tile,
                                 uint32_t epoch)
@@ -181,11 +185,11 @@ SHMEMI_D void shmemi_eager_fill(char *to, const void *source, uint32_t nbytes, u
         shmemi_eager_send_packets<SCOPE>(to, (const char *)source, nbytes, epoch);
         return;
     case SHMEMI_EAGER_LINE:
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 0>(to, (char *)source, nbytes);
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 0 /* OUT */>(to, (char *)source, nbytes);
         shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_LINE, epoch);
         return;
     default:
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 0>(to, (char *)source, nbytes);
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 0 /* OUT */>(to, (char *)source, nbytes);
         shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_BLOCK, epoch);
     }
 }
