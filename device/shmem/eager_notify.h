@@ -55,7 +55,7 @@ SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int co
         return;
     shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),
                          shmemi_eager_signal(nbytes, epoch));
-    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1 /* token */);
+    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1);
 }
 
 #endif

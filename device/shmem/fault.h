@@ -34,7 +34,8 @@ SHMEMI_COLD void shmemi_no_job(void)
  * Reports a wrong call to the host. The first thread that calls this fills in the report and stores
  * ready last. All threads wait for ready before they trap, since the first trap ends them all; they
  * give up after a million polls, in case the first thread does not get that far. call is the number
- * of the public function, a hash of its name (capi/spec).
+ * of the public function, a hash of its name (capi/spec). fault is one of SHMEMI_FAULT_...
+ * (zz_wire.h), which says what pe, address and length are; pe -1: none.
  */
 SHMEMI_D void shmemi_report_fault(const struct shmemi_device_image *image, uint32_t fault,
                                   uint32_t call, int pe, uint64_t address, uint64_t length)

@@ -1,5 +1,6 @@
 /*
- * map.h: the choice of a thread's ring.
+ * map.h: the choice of a thread's ring, the queue through which it passes operations to the PE's
+ * proxy. The caller knows that the job has rings: ring_count is not 0.
  */
 #ifndef SHMEM_MAP_H
 #define SHMEM_MAP_H

@@ -1,5 +1,7 @@
 /*
- * memory.h: every access of a producer to memory that others see, named by its purpose. On the GPU
+ * memory.h: every access of a producer to memory that others see, named by its purpose. A producer
+ * is a thread that pushes operations into a ring, of a kernel or of the host, and the proxy is the
+ * thread of the host that carries them out. On the GPU
  * each is one instruction of access.h or atoms.h, whose scope and order the tests pin in the PTX;
  * on the host it is a builtin.
  *
@@ -111,6 +113,8 @@ SHMEMI_WORD_LOAD(shmemi_acquire_near, uint64_t, shmemi_acquire_gpu, __ATOMIC_ACQ
 /* Stores the proxy's tail for other producers, after shmemi_acquire_far has loaded it. */
 SHMEMI_WORD_STORE(shmemi_publish_near, uint64_t, shmemi_release_gpu, __ATOMIC_RELEASE)
 
+/* Stores a word of near memory. On a GPU the store orders nothing: where others rely on earlier
+ * writes, the caller makes a fence before it or a sync of its threads after it. */
 SHMEMI_WORD_STORE(shmemi_store_near, uint64_t, shmemi_store_gpu, __ATOMIC_RELEASE)
 
 /*

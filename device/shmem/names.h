@@ -6,6 +6,10 @@
  * host it has none, so that host code calls the library's symbol. A name of kernels alone has a
  * body for the GPU only; the host needs just its declaration, which uses no other type or function
  * and costs little to compile.
+ *
+ * SHMEMI_SHARED begins a name of both sides, and SHMEMI_DO has its body. SHMEMI_ONLY begins a name
+ * of kernels alone, and SHMEMI_RUN has its body, for a function that returns `result`. The body is
+ * one expression.
  */
 #ifndef SHMEM_NAMES_H
 #define SHMEM_NAMES_H

@@ -48,7 +48,9 @@ SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int n
 
 /*
  * Pushes a put with its notification into the ring. The notification then adds to the word in main
- * memory, like one that the host sends.
+ * memory, like one that the host sends: job.notify_at is the offset of these words, of 8 bytes, in
+ * the segment of each PE. Without bytes only the notification is sent. NBI: does not wait until the
+ * source may be used again.
  */
 template <int NBI>
 SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
@@ -56,11 +58,17 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
 {
     uint64_t at = image->job.notify_at + 8 * (uint64_t)(uint32_t)notify;
     if (bytes == 0) {
-        shmemi_send_atom(image, SHMEMI_KIND_ADD, at, 8, 1, pe);
+        shmemi_send_atom(image, SHMEMI_KIND_ADD, at, 8 /* bytes */, 1 /* operand */, pe);
         return;
     }
-    struct shmemi_put_call c = {
-        image, (const char *)source, shmemi_offset(image, dest), bytes, at, 1, SHMEMI_KIND_ADD, pe};
+    struct shmemi_put_call c = {image,
+                                (const char *)source,
+                                shmemi_offset(image, dest),
+                                bytes,
+                                at,
+                                1 /* operand */,
+                                SHMEMI_KIND_ADD,
+                                pe};
     shmemi_send_put_signal<NBI>(&c);
 }
 
@@ -68,6 +76,9 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
  * The threads of a scope put bytes to a PE and add 1 to its notification counter `notify`. They
  * synchronise after their stores, and then one thread adds with release semantics: a PE that sees
  * the counter's new value also sees all bytes. If there are no bytes, dest need not be an address.
+ * A thread without bytes to copy (idle) only synchronises. The first thread is never idle, and none
+ * is if there is a ring, so that all threads synchronise equally often. `to` and `at` are the
+ * addresses of dest and of the counter at the PE, or NULL. NBI: as for shmemi_put_notify_ring.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -83,13 +94,13 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
             /* The target's counter has the same distance from this one as its data from dest. */
             at = to == NULL ? NULL : at + (to - (char *)dest);
         } else {
-            shmemi_check_pe(image, call, pe, at, 0);
+            shmemi_check_pe(image, call, pe, at, 0 /* bytes */);
             at = shmemi_direct(image, at, pe);
         }
     }
     if (idle || at != NULL) {
         if (!idle && bytes != 0)
-            shmemi_copy<SCOPE, 0>(to, source, bytes);
+            shmemi_copy<SCOPE, 0 /* FAR */>(to, source, bytes);
         SCOPE::sync();
         if (SCOPE::rank() == 0)
             shmemi_add_signal(at, 1);
@@ -103,8 +114,8 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 
 /*
  * Returns the value of a counter, the sum of its two words. polls counts the polls of a wait, and
- * *main keeps the value of the word in main memory between the polls that load it. The bytes of all
- * puts that the sum counts are visible afterwards.
+ * *main keeps the value of the word in main memory between the polls that load it, of which the
+ * first, poll 0, is one. The bytes of all puts that the sum counts are visible afterwards.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
                                   uint32_t polls, uint64_t *main)
@@ -148,10 +159,11 @@ SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, ui
 }
 
 /*
- * Sets a counter of this PE to value. It stores the difference into the word in main memory, and
- * leaves the word to which kernels' stores add; so it may lose only an addition of the host or the
- * network that arrives meanwhile. The fence orders the new value before any later access by which
- * this thread, or a thread that synchronises with it, may let a PE notify again.
+ * Sets a counter of this PE to value. It stores the difference into the word in main memory (below
+ * 0 it wraps around, as does the sum), and leaves the word to which kernels' stores add; so it may
+ * lose only an addition of the host or the network that arrives meanwhile. The fence orders the new
+ * value before any later access by which this thread, or a thread that synchronises with it, may
+ * let a PE notify again.
  */
 SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
                                   int notify, uint64_t value)

@@ -31,7 +31,8 @@ SHMEMI_OPERATOR(maxloc, a.x > b.x ? a : b)
 
 /*
  * The operators of the 16-bit floating-point types, by the functions of CUDA's headers cuda_fp16.h
- * and cuda_bf16.h: a program may have switched off these headers' own operators, such as +.
+ * and cuda_bf16.h: a program may have switched off these headers' own operators, such as +. "late":
+ * the functions are looked up when a call is instantiated, so the headers may be included later.
  */
 SHMEMI_OPERATOR(late_sum, __hadd(a, b))
 SHMEMI_OPERATOR(late_prod, __hmul(a, b))

@@ -13,12 +13,13 @@
 SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_t call)
 {
     if (image->job.n_pes == 0)
-        shmemi_fault(image, SHMEMI_FAULT_INIT, call, -1, 0, 0);
+        shmemi_fault(image, SHMEMI_FAULT_INIT, call, -1 /* no PE */, 0, 0 /* no range */);
 }
 
 /*
  * Returns the number of the ring into which this thread pushes a quiet or fence of all rings. Any
- * ring would do; the thread's own ring is shared with the fewest other threads.
+ * ring would do; the thread's own ring is shared with the fewest other threads. The number of this
+ * PE only counts where rings go by PE. There is at least one ring.
  */
 SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 {
@@ -72,7 +73,8 @@ SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t
 /*
  * Called after a quiet: publishes the heads that were recorded before it as quieted, since all
  * operations below them are complete, and releases their claims. The quiet itself counts as well,
- * if it is the next operation in its ring.
+ * if it is the next operation in its ring. The fence passes on what this thread has seen: a thread
+ * that loads quieted and finds nothing to do makes a fence of its own (shmemi_quiet).
  */
 SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t noted, uint32_t mine)
 {
@@ -100,7 +102,7 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
     const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
     uint32_t count = image->job.ring_count, mine = shmemi_own_ring(image);
     uint64_t noted = shmemi_note_heads(rings, count, mine);
-    if (shmemi_ring_quiet(rings, count, mine, 0) != 0)
+    if (shmemi_ring_quiet(rings, count, mine, 0 /* context */) != 0)
         shmemi_end();
     shmemi_note_quieted(rings, noted, mine);
 }
@@ -110,7 +112,7 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
 {
     if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
-                          shmemi_own_ring(image), 0) != 0)
+                          shmemi_own_ring(image), 0 /* context */) != 0)
         shmemi_end();
 }
 

@@ -18,8 +18,9 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Loads 8 bytes of an array, or less where fewer elements are left. The array may be aligned to an
- * element only.
+ * Loads 8 bytes of an array, or less where fewer elements are left; `elements` counts them from
+ * `at` on. The array is in this PE's memory, and may be aligned to an element only. An element has
+ * at most 8 bytes.
  */
 template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t elements)
 {
@@ -59,6 +60,7 @@ template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, u
 }
 
 /* Applies an operation to each pair of elements of two words, and returns the word of the results.
+ * Behind the end of an array the words have no elements; the results of these bytes are not stored.
  */
 template <class OP, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
 {
@@ -84,7 +86,8 @@ SHMEMI_D uint32_t shmemi_line_number(uint64_t round)
     return (uint32_t)(round % 0xffffffff) + 1;
 }
 
-/* Stores a line: 8 bytes of data in two words, each with the number. */
+/* Stores a line: 8 bytes of data in two words, each with the number in its upper half. The two
+ * words are one store, which a reader may see in part, but no word of it. */
 SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 {
     uint64_t high = (uint64_t)number << 32;
@@ -97,8 +100,9 @@ SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 /*
  * Waits until the lines of up to SHMEMI_LINES PEs, from rank `first` on, have the number, and
  * stores their data in data. at is rank 0's line, and the lines of the other ranks follow at
- * distances of `apart` bytes. This PE has no line. Each poll loads all lines at once: one load
- * after the other would add the time of a load for each PE.
+ * distances of `apart` bytes. This PE has no line; that, and the lines of ranks beyond the last,
+ * count as there, and their data has no meaning. Each poll loads all lines at once: one load after
+ * the other would add the time of a load for each PE.
  */
 SHMEMI_D void shmemi_await_lines(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, const char *at, uint64_t apart,
@@ -204,7 +208,7 @@ template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines
         const T *mine = source + (PARTS ? (uint64_t)me * count : 0);
 #pragma unroll 1
         for (uint32_t i = per * SCOPE::rank(); i < count; i += per * SCOPE::size()) {
-            char *line = lines + 16 / per * (uint64_t)i;
+            char *line = lines + 16 / per * (uint64_t)i; /* 16 bytes hold `per` elements */
             uint64_t own = shmemi_load_packed<T>(mine + i, count - i);
 #pragma unroll 1
             for (int k = 1; k < n; k++) {
@@ -222,7 +226,8 @@ template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines
     }
 };
 
-template <class OP, class T> struct shmemi_in_lines<OP, T, 0> {
+/* Elements of more than 8 bytes do not fit into a line. */
+template <class OP, class T> struct shmemi_in_lines<OP, T, 0 /* FITS */> {
     template <class SCOPE>
     SHMEMI_D int takes(const struct shmemi_device_image *, const struct shmemi_members *, uint64_t)
     {

@@ -22,7 +22,10 @@ SHMEMI_D void shmemi_check_pe(const struct shmemi_device_image *image, uint32_t 
                      (uint64_t)(uintptr_t)address, length);
 }
 
-/* With SHMEM_CHECKS=full: stops the kernel if a range is not within the user heap. */
+/* With SHMEM_CHECKS=full (job.checks is 2): stops the kernel if a range is not within the user
+ * heap. A symmetric object has the same offset in each PE's heap, so the range is compared with
+ * this PE's.
+ */
 SHMEMI_D void shmemi_check_range(const struct shmemi_device_image *image, uint32_t call, int pe,
                                  const void *address, uint64_t length)
 {
@@ -41,16 +44,16 @@ SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const v
 }
 
 /* Returns the address at which this GPU has mapped the segment of a PE, or 0. It is for PEs beyond
- * the table of addresses in the image. */
+ * the table of addresses in the image, and for all while that table is empty (shmemi_direct). */
 SHMEMI_COLD uint64_t shmemi_direct_beyond(const struct shmemi_device_image *image, int pe)
 {
     return (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
 }
 
 /*
- * Returns the address, for loads and stores, of PE pe's copy of a symmetric address, or NULL. When
- * every range is to be checked, the image has no addresses, so that no call takes the fast path,
- * and the job's table has them.
+ * Returns the address, for loads and stores, of PE pe's copy of a symmetric address, or NULL. pe is
+ * a PE of the job, which the caller has checked. When every range is to be checked, the image has
+ * no addresses, so that no call takes the fast path, and the job's table has them.
  */
 SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void *address, int pe)
 {
@@ -63,9 +66,10 @@ SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void
 /*
  * Is the fast path of shmemi_reach: returns 1 and sets *at to the address of PE pe's copy of a
  * symmetric address, if the image (the job's state in constant memory) has that PE's address, which
- * it has only for PEs of the job; otherwise returns 0. It has no checks and no other look-ups, and
- * one branch decides: each test or load that waits for the one before costs a put with its quiet
- * some 0.02 us (H200).
+ * it has only for PEs of the job; otherwise returns 0, and *at has no meaning. Any pe may be
+ * passed: `place` is a valid index for it. It has no checks and no other look-ups, and one branch
+ * decides: each test or load that waits for the one before costs a put with its quiet some 0.02 us
+ * (H200).
  */
 SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *address, int pe,
                           char **at)
@@ -103,7 +107,7 @@ SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t ca
 /*
  * Returns the state of the job with only one of its rings: all operations in it, of any thread, are
  * in the order of pushing, and a fence waits for no other ring. Numbers beyond the last ring wrap
- * around.
+ * around. Without rings it returns the state itself.
  */
 SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_device_image *image,
                                                         uint32_t queue)
@@ -130,14 +134,16 @@ struct shmemi_operation {
  * reply. */
 struct shmemi_pending_reply {
     struct shmemi_operation op;
-    uint32_t place, turn;
-    uint32_t shift; /* where the reply's value begins in its word */
+    uint32_t place, turn; /* number of the reply place, and how many replies it has had before */
+    uint32_t shift;       /* where the reply's value begins in its word, in bits */
 };
 
 /*
  * Pushes one operation of the calling thread. Threads of a warp that call this together reserve
- * their slots by one addition. Not inlined: with the operation's words in registers, a kernel that
- * puts would need more than the 64 registers that each of 1024 threads has.
+ * their slots by one addition. If the ring was stopped, nothing is stored: the job ends, and waits
+ * for the operation end, too. Not inlined: with the operation's words in registers, a kernel that
+ * puts would need more than the 64 registers that each of 1024 threads has. For tests that compile
+ * this file for the host, the other branch does the same.
  */
 SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 {
@@ -185,7 +191,8 @@ SHMEMI_COLD uint64_t shmemi_await_reply(const struct shmemi_pending_reply *q)
     return value >> q->shift;
 }
 
-/* Pushes the request that was packed for the reply place of q, and waits for the reply. */
+/* Pushes the request that was packed for the reply place of q, waits for the reply, and returns its
+ * value. */
 SHMEMI_D uint64_t shmemi_request(struct shmemi_pending_reply *q, const struct shmemi_words *words,
                                  int slots)
 {

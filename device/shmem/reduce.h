@@ -63,7 +63,7 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
 
 /*
  * Does one round of a reduction: sends this PE's chunk, waits for those of all others, and returns
- * the buffer that has them.
+ * the buffer that has them, at the place of each PE's rank; this PE's own place has none.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,
@@ -74,8 +74,9 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
     uint64_t n = (uint64_t)m->n, me = (uint64_t)m->me;
     char *buffer = m->work.buffers + (r->round & 1) * n * r->chunk;
     if (n > 1) {
-        shmemi_send_all<SCOPE, 0, 0>(image, m, buffer + me * r->chunk, (const char *)source, bytes,
-                                     m->work.pushed + me, r->round);
+        shmemi_send_all<SCOPE, 0 /* BLOCKS */, 0 /* SELF */>(image, m, buffer + me * r->chunk,
+                                                             (const char *)source, bytes,
+                                                             m->work.pushed + me, r->round);
         shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->round);
         SCOPE::sync();
     }
@@ -83,8 +84,10 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
 }
 
 /*
- * Reduces the sources of all PEs of a team into each dest, in rounds of one chunk. Returns 0, or -1
- * for SHMEM_TEAM_INVALID.
+ * Reduces the sources of all PEs of a team into each dest, in rounds of one chunk. Before the next
+ * round all threads have combined the chunks of this one, because the next message of this PE says
+ * so; and rings carry out its messages after those of this round. With no elements there is no
+ * round, and the counter of rounds stays as it was. Returns 0, or -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t call,
@@ -94,8 +97,8 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
     if (r.chunk == 0)
         return -1;
     if (shmemi_in_lines<OP, T>::template takes<SCOPE>(image, &r.team, count)) {
-        shmemi_in_lines<OP, T>::template reduce<SCOPE, 0>(image, &r.team, r.round, dest, source,
-                                                          (uint32_t)count);
+        shmemi_in_lines<OP, T>::template reduce<SCOPE, 0 /* PARTS */>(image, &r.team, r.round, dest,
+                                                                      source, (uint32_t)count);
         shmemi_step_end<SCOPE>(r.team.work.round, r.round);
         return 0;
     }
