@@ -61,14 +61,8 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
         shmemi_send_atom(image, SHMEMI_KIND_ADD, at, 8 /* bytes */, 1 /* operand */, pe);
         return;
     }
-    struct shmemi_put_call c = {image,
-                                (const char *)source,
-                                shmemi_offset(image, dest),
-                                bytes,
-                                at,
-                                1 /* operand */,
-                                SHMEMI_KIND_ADD,
-                                pe};
+    struct shmemi_put_call c = {
+        image, (const char *)source, shmemi_offset(image, dest), bytes, at, 1, SHMEMI_KIND_ADD, pe};
     shmemi_send_put_signal<NBI>(&c);
 }
 

@@ -55,7 +55,8 @@ SHMEMI_HD int shmemi_pause_or_stopped(const struct shmemi_ring *r, uint32_t *pol
  * 2.5 M operations a second get through.
  *
  * What the proxy read before it published the tail happens before what the caller does next,
- * whether this thread has read the tail or another one.
+ * whether this thread has read the tail or another one: for that the last load acquires the tail,
+ * whose value is not needed.
  */
 SHMEMI_HD int shmemi_await_read(const struct shmemi_ring *r, uint64_t goal)
 {
@@ -111,7 +112,7 @@ SHMEMI_HD uint64_t shmemi_reserve_slots(const struct shmemi_ring *r, uint64_t n,
  * names the cell as it would name other memory; it does not wait for a reply. The proxy has read
  * the cell before it publishes that it has read the operation, whatever the operation's target.
  *
- * A cell belongs to a position. Operations of two slots and more that are less than 2 *
+ * A cell belongs to two positions. Operations of two slots and more that are less than 2 *
  * SHMEMI_CELLS positions apart have different cells; so a thread that reserves a position waits
  * until the proxy has read all positions further back, as in a smaller ring.
  */
@@ -131,7 +132,8 @@ SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, 
 }
 
 /* Stores slot i of an operation, whose first slot is at position p. Both words get the lap bit,
- * which changes at each pass over the ring: by this bit the proxy sees that a word is new. */
+ * which is 1 in the first pass over the ring, whose memory is zero, and changes at each pass: by
+ * this bit the proxy sees that a word is new. A slot has 16 bytes. */
 SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                                 const struct shmemi_words *words, int i)
 {
@@ -243,7 +245,8 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 /*
  * Reserves positions for each lane that calls it together with others for the same ring: one
  * addition and one read of the tail for all of them. Every lane has an operation of its own. The
- * lanes that share the addition have the same ring and the same number of slots (alike).
+ * lanes that share the addition have the same ring and the same number of slots (alike: rings are
+ * further apart than a number of slots, so the sum of both identifies them).
  */
 static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shmemi_ring *r,
                                                                 int slots, int *status)
@@ -348,9 +351,9 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 
 /*
  * Waits until the proxy has read the operations that any thread pushed into the other rings before
- * this call. A quiet or fence in one ring then covers them. The heads show what was pushed; visible
- * slots do not, because a position that was reserved and is not filled yet may be before filled
- * ones.
+ * this call. A quiet or fence in one ring, `mine`, then covers them. The heads show what was
+ * pushed; visible slots do not, because a position that was reserved and is not filled yet may be
+ * before filled ones. Returns 0, or SHMEMI_STOPPED.
  */
 SHMEMI_HD int shmemi_await_rings_read(const struct shmemi_ring *rings, uint32_t count,
                                       uint32_t mine)
@@ -379,8 +382,10 @@ SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word
 
 /*
  * Waits until all operations that happen before this call, of any thread and in any of the count
- * rings, are complete. Returns 0, or SHMEMI_STOPPED. mine is the ring into which the quiet is
- * pushed; threads that wait at the same time share one flush.
+ * rings, are complete. Returns 0, or SHMEMI_STOPPED; also when the quiet itself could not be
+ * pushed, because the wait then finds the ring stopped. mine is the ring into which the quiet is
+ * pushed; threads that wait at the same time share one flush. context goes into the slot; 0 is the
+ * default.
  */
 SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)
@@ -398,8 +403,8 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
  * Orders the operations that happen before this call, of any thread and in any ring, before those
  * that happen after it. A single ring keeps its order by itself. Among several, the proxy could
  * read a later operation of another thread in another ring before this fence, so the caller waits
- * until the proxy has read the fence; it does not wait for the network. Returns 0, or
- * SHMEMI_STOPPED.
+ * until the proxy has read the fence; it does not wait for the network. mine and context are those
+ * of shmemi_ring_quiet. Returns 0, or SHMEMI_STOPPED.
  */
 SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)

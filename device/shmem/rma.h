@@ -11,30 +11,33 @@
 #ifdef SHMEMI_KERNEL
 
 /* Puts an element to a PE whose memory this GPU cannot address: the element travels in the slot of
- * the operation. */
+ * the operation. dest is an offset in the PE's segment. A slot has the logarithm of the bytes. */
 SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
                                      uint64_t bits, uint32_t bytes, int pe)
 {
-    struct shmemi_words words =
-        bytes == 8 ? shmemi_pack_p_wide((uint32_t)pe, 0, dest, bits)
-                   : shmemi_pack_p((uint32_t)pe, 0, dest, bytes >> 1, (uint32_t)bits);
+    struct shmemi_words words = bytes == 8
+                                    ? shmemi_pack_p_wide((uint32_t)pe, 0 /* context */, dest, bits)
+                                    : shmemi_pack_p((uint32_t)pe, 0 /* context */, dest,
+                                                    bytes >> 1 /* of 1, 2 or 4 */, (uint32_t)bits);
     shmemi_send(image, pe, &words, bytes == 8 ? SHMEMI_SLOTS_P_WIDE : SHMEMI_SLOTS_P);
 }
 
 /*
- * Gets an element from a PE whose memory this GPU cannot address. Replies carry words of 4 or 8
- * bytes, so a smaller element arrives within its word.
+ * Gets an element from a PE whose memory this GPU cannot address; source is an offset in the PE's
+ * segment. Replies carry words of 4 or 8 bytes, so a smaller element arrives within its word. The
+ * bits above the element have no meaning.
  */
 SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *image,
                                             uint64_t source, uint32_t bytes, int pe)
 {
-    uint32_t width = bytes == 8 ? 3 : 2;
+    uint32_t width = bytes == 8 ? 3 : 2; /* logarithm of the word's bytes */
     uint64_t word = bytes < 4 ? source & ~(uint64_t)3 : source;
     struct shmemi_pending_reply q;
     shmemi_open_reply(image, pe, &q);
     q.shift = 8 * (uint32_t)(source - word);
     struct shmemi_words words =
-        shmemi_pack_amo_wide((uint32_t)pe, 0, word, SHMEMI_KIND_FETCH, width, 0, 0, 1, q.place);
+        shmemi_pack_amo_wide((uint32_t)pe, 0 /* context */, word, SHMEMI_KIND_FETCH, width, 0, 0,
+                             1 /* want a reply */, q.place);
     return shmemi_request(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
@@ -72,7 +75,7 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
  * memory. */
 #define SHMEMI_SLOT_BYTES 16
 
-/* Loads up to 16 bytes from any memory that this thread can read, the first in the lowest bits. */
+/* Loads 1 to 16 bytes from any memory that this thread can read, the first in the lowest bits. */
 SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 {
     const unsigned char *at = (const unsigned char *)source;
@@ -93,7 +96,9 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 }
 
 /*
- * A put through the ring; kind 0: without a signal. The arguments are in memory, since in
+ * A put through the ring. dest and signal_at are offsets in the PE's segment. kind is the operation
+ * on the signal (SHMEMI_KIND_SET or SHMEMI_KIND_ADD), with value; 0: there is no signal. The
+ * arguments are in memory, since in
  * registers, with those of the functions called below, they would be more than each of 1024 threads
  * has.
  */
@@ -106,13 +111,14 @@ struct shmemi_put_call {
 };
 
 /*
- * Puts the first bytes of a call, up to SHMEMI_SLOT_BYTES, from any memory. The thread reads them
- * here, so it waits for no reply, and they need not be visible to others.
+ * Puts the first `bytes` bytes of a call, 1 to SHMEMI_SLOT_BYTES, from any memory. The thread reads
+ * them here, so it waits for no reply, and they need not be visible to others.
  */
 SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_put_call *c, uint32_t bytes)
 {
     shmemi_wide v = shmemi_gather(c->source, bytes);
-    struct shmemi_words words = shmemi_pack_p_bytes((uint32_t)c->pe, 0, c->dest, bytes, v.a, v.b);
+    struct shmemi_words words =
+        shmemi_pack_p_bytes((uint32_t)c->pe, 0 /* context */, c->dest, bytes, v.a, v.b);
     shmemi_send(c->image, c->pe, &words, SHMEMI_SLOTS_P_BYTES);
 }
 
@@ -172,7 +178,8 @@ struct shmemi_cell_put {
 
 /*
  * Reserves a position and its cell for a put, and packs its words. If the ring was stopped, the put
- * has no slots and no bytes.
+ * has no slots and no bytes, and the steps that follow do nothing. It wants no reply (0, 0),
+ * because the source may be used again once the bytes are in the cell.
  */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
@@ -183,17 +190,18 @@ SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmem
     p->position = shmemi_reserve_cell(p->op.ring, (uint64_t)p->op.slots, &status);
     uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(p->op.ring, p->position);
     if (c->kind == 0)
-        p->op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0);
+        p->op.words =
+            shmemi_pack_put((uint32_t)c->pe, 0 /* context */, c->dest, local, c->bytes, 0, 0);
     else
-        p->op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0,
-                                             c->kind, c->value, c->signal_at);
+        p->op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0 /* context */, c->dest, local,
+                                             c->bytes, 0, 0, c->kind, c->value, c->signal_at);
     p->bytes = status == 0 ? (uint32_t)c->bytes : 0;
     if (status != 0)
         p->op.slots = 0;
 }
 
-/* Copies the put's bytes into its cell, by the widest words that divide the source and the length.
- * shmemi_copy would take more registers. */
+/* Copies the put's bytes into its cell, by the widest words that divide the source and the length:
+ * at least 4 bytes (shmemi_cells_for). shmemi_copy would take more registers. */
 SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
 {
     const char *source = p->source;
@@ -231,8 +239,8 @@ SHMEMI_COLD void shmemi_send_cell(const struct shmemi_put_call *c)
 
 /*
  * Gets bytes into memory that the proxy does not reach. It reaches global memory only: data for a
- * kernel's own variables or for shared memory comes element by element, in the largest unit that
- * divides both addresses and the length.
+ * kernel's own variables or for shared memory comes element by element, in the largest unit, up to
+ * the 8 bytes of a reply, that divides dest, source (an offset in the PE's segment) and the length.
  */
 SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, char *dest,
                                      uint64_t source, uint64_t bytes, int pe)
@@ -253,7 +261,8 @@ enum shmemi_put_by {
     SHMEMI_BY_RANGE, /* the proxy or the NIC reads the bytes where they are */
 };
 
-/* Chooses the form in which a put goes through the ring. */
+/* Chooses the form in which a put goes through the ring. Memory that is not global (a kernel's own
+ * variables, shared memory) is out of reach for the proxy and the NIC, so this thread reads it. */
 SHMEMI_COLD enum shmemi_put_by shmemi_put_method(const struct shmemi_put_call *c)
 {
     if (c->bytes > SHMEMI_SLOT_BYTES &&
@@ -264,7 +273,8 @@ SHMEMI_COLD enum shmemi_put_by shmemi_put_method(const struct shmemi_put_call *c
     return SHMEMI_BY_RANGE;
 }
 
-/* Pushes the bytes of a put that goes by slots, all but those of its last operation. */
+/* Pushes the bytes of a put that goes by slots, all but those of its last operation: *c is then
+ * that operation, with 1 to SHMEMI_SLOT_BYTES bytes. */
 SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 {
 #pragma unroll 1
@@ -278,7 +288,8 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 /*
  * Chooses the ring, and with WAIT a reply place, for a put whose bytes the proxy or the NIC reads
  * in place. The caller then packs the put, and shmemi_end_range pushes it. WAIT: shmemi_end_range
- * waits until the source may be used again.
+ * waits until the source may be used again. Without WAIT the slot's reply place is not read, and is
+ * 0.
  */
 template <int WAIT>
 SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_pending_reply *q)
@@ -291,7 +302,7 @@ SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_
 }
 
 /* Pushes the put that the caller has packed after shmemi_begin_range. WAIT: waits until its source
- * may be used again. */
+ * may be used again; the reply to a put has no value. */
 template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *q)
 {
     shmemi_submit(&q->op);
@@ -308,13 +319,14 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_c
     struct shmemi_pending_reply q;
     shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT;
-    q.op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
-                                 c->bytes, WAIT, q.place);
+    q.op.words = shmemi_pack_put((uint32_t)c->pe, 0 /* context */, c->dest,
+                                 (uint64_t)(uintptr_t)c->source, c->bytes, WAIT, q.place);
     shmemi_end_range<WAIT>(&q);
 }
 
 /*
- * Pushes a put, in the form that shmemi_put_method chooses. If the proxy or the NIC reads the bytes
+ * Pushes a put, in the form that shmemi_put_method chooses. NBI: does not wait until the source may
+ * be used again. If the proxy or the NIC reads the bytes
  * later, a fence precedes the slots: it makes the writes of this thread, and of the threads with
  * which it has synchronised, visible to them. Inlined, since a function would take registers on top
  * of those of the functions that it calls.
@@ -342,8 +354,9 @@ SHMEMI_D void shmemi_put_range(const struct shmemi_device_image *image, const vo
                                const void *source, uint64_t bytes, int pe)
 {
     struct shmemi_put_call c = {
-        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
-    shmemi_send_range<1>(&c);
+        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0 /* no signal */,
+        pe};
+    shmemi_send_range<1 /* WAIT */>(&c);
 }
 
 /* Puts bytes through the ring, by the calling thread alone. NBI: does not wait until the source may
@@ -353,13 +366,15 @@ SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const voi
                               const void *source, uint64_t bytes, int pe)
 {
     struct shmemi_put_call c = {
-        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
+        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0 /* no signal */,
+        pe};
     shmemi_send_put<NBI>(&c);
 }
 
 /*
- * Pushes a get into global memory. WAIT: waits until the data has arrived. The fence ensures that
- * earlier writes to dest do not arrive later than the get's data.
+ * Pushes a get into global memory; source is an offset in the PE's segment. WAIT: waits until the
+ * data has arrived; the reply to a get has no value. Without WAIT the reply place is not read. The
+ * fence ensures that earlier writes to dest do not arrive later than the get's data.
  */
 template <int WAIT>
 SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void *dest,
@@ -372,15 +387,15 @@ SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void 
         shmemi_open_reply(image, pe, &q);
     shmemi_before_slots();
     q.op.slots = SHMEMI_SLOTS_GET;
-    q.op.words =
-        shmemi_pack_get((uint32_t)pe, 0, source, (uint64_t)(uintptr_t)dest, bytes, WAIT, q.place);
+    q.op.words = shmemi_pack_get((uint32_t)pe, 0 /* context */, source, (uint64_t)(uintptr_t)dest,
+                                 bytes, WAIT, q.place);
     shmemi_submit(&q.op);
     if (WAIT)
         (void)shmemi_await_reply(&q);
 }
 
-/* Gets bytes through the ring, by the calling thread alone. NBI: does not wait for the data, if
- * dest is global memory. */
+/* Gets bytes through the ring, by the calling thread alone; source is an offset in the PE's
+ * segment. NBI: does not wait for the data, if dest is global memory. */
 template <int NBI>
 SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *dest, uint64_t source,
                               uint64_t bytes, int pe)
@@ -395,7 +410,9 @@ SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *des
 
 /*
  * Puts bytes by the threads of a scope. Through the ring one thread pushes all of it, after all
- * threads of the scope have arrived: any of them may have written the source.
+ * threads of the scope have arrived: any of them may have written the source. NBI only counts
+ * there: stores have read their source anyway. A thread without bytes to copy (idle) only
+ * synchronises; none is idle if there is a ring, so that all threads synchronise equally often.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -413,13 +430,13 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
                 return;
             }
         }
-        shmemi_copy<SCOPE, 0>(to, source, bytes);
+        shmemi_copy<SCOPE, 0 /* FAR */>(to, source, bytes);
     }
     SCOPE::sync();
 }
 
 /* Gets bytes by the threads of a scope: by loads if this GPU can address the PE's memory. Through
- * the ring one thread pushes all of it. */
+ * the ring one thread pushes all of it. NBI and idle threads: as in shmemi_put. */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
@@ -436,7 +453,7 @@ SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call,
                 return;
             }
         }
-        shmemi_copy<SCOPE, 1>(dest, from, bytes);
+        shmemi_copy<SCOPE, 1 /* FAR */>(dest, from, bytes);
     }
     SCOPE::sync();
 }

@@ -11,7 +11,9 @@
 
 /*
  * Does one round of a reduce-scatter: sends each PE its part (parts are stride bytes apart), waits
- * for the parts of all others, and returns the buffer that has them.
+ * for the parts of all others, and returns the buffer that has them, at the place of each PE's
+ * rank. dest and flag are addresses in this PE's heap, and the same places at each PE. A put waits
+ * until its source may be used again, because the program may change it after the last round.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,
@@ -30,10 +32,10 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
         const char *from = source + (uint64_t)rank * stride;
         char *to = shmemi_direct(image, dest, pe);
         if (to != NULL)
-            shmemi_copy<SCOPE, 0>(to, from, bytes);
+            shmemi_copy<SCOPE, 0 /* FAR */>(to, from, bytes);
         else if (SCOPE::rank() == 0)
-            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->round, SHMEMI_SIGNAL_SET,
-                                      pe);
+            shmemi_put_signal_ring<0 /* NBI */>(image, dest, from, bytes, flag, r->round,
+                                                SHMEMI_SIGNAL_SET, pe);
     }
     shmemi_signal_all<SCOPE>(image, m, flag, r->round);
     shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->round);
@@ -42,8 +44,10 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
 }
 
 /*
- * Reduces the sources of all PEs of a team; each PE gets count elements of the result. Returns 0,
- * or -1 for SHMEM_TEAM_INVALID.
+ * Reduces the sources of all PEs of a team; each PE gets count elements of the result. Before the
+ * next round all threads have combined the parts of this one, because the next message of this PE
+ * says so; and rings carry out its messages after those of this round. With no elements there is no
+ * round. Returns 0, or -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint32_t call,
@@ -53,8 +57,8 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
     if (r.chunk == 0)
         return -1;
     if (shmemi_in_lines<OP, T>::template takes<SCOPE>(image, &r.team, count)) {
-        shmemi_in_lines<OP, T>::template reduce<SCOPE, 1>(image, &r.team, r.round, dest, source,
-                                                          (uint32_t)count);
+        shmemi_in_lines<OP, T>::template reduce<SCOPE, 1 /* PARTS */>(image, &r.team, r.round, dest,
+                                                                      source, (uint32_t)count);
         shmemi_step_end<SCOPE>(r.team.work.round, r.round);
         return 0;
     }

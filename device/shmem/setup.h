@@ -27,7 +27,7 @@ SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call
 SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call, const void *dest,
                           int pe)
 {
-    shmemi_check_pe(image, call, pe, dest, 0);
+    shmemi_check_pe(image, call, pe, dest, 0 /* bytes */);
     uint64_t at = (uint64_t)(uintptr_t)dest - image->job.heap;
     return at >= image->job.heap_size ? NULL : shmemi_direct(image, dest, pe);
 }
@@ -41,7 +41,8 @@ SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t
     return shmemi_team_find(image, team, &m) ? m.me : -1;
 }
 
-/* Returns the number of PEs of a team, or -1 if there is no such team. */
+/* Returns the number of PEs of a team, or -1 if there is no such team, or for SHMEM_TEAM_INVALID.
+ */
 SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team)
 {

@@ -41,7 +41,8 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
                                  uint64_t value, int op, int pe)
 {
-    shmemi_send_atom(image, shmemi_signal_kind(op), shmemi_offset(image, signal), 8, value, pe);
+    shmemi_send_atom(image, shmemi_signal_kind(op), shmemi_offset(image, signal), 8 /* bytes */,
+                     value, pe);
 }
 
 /* Sets a signal of PE pe, or adds to it, without data. It has no order with earlier operations:
@@ -49,7 +50,7 @@ SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const 
 SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t call,
                             uint64_t *signal, uint64_t value, int op, int pe)
 {
-    char *at = shmemi_reach(image, call, signal, 8, pe);
+    char *at = shmemi_reach(image, call, signal, 8 /* bytes */, pe);
     shmemi_check_signal_op(image, call, signal, op, pe);
     if (at == NULL)
         shmemi_signal_ring(image, signal, value, op, pe);
@@ -59,12 +60,13 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
         shmemi_add_at(at, value);
 }
 
-/* Pushes a put of up to SHMEMI_SLOT_BYTES with its signal; the bytes travel in the slots. */
+/* Pushes a put of 1 to SHMEMI_SLOT_BYTES with its signal; the bytes travel in the slots. */
 SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
 {
     shmemi_wide v = shmemi_gather(c->source, c->bytes);
-    struct shmemi_words words = shmemi_pack_p_signal(
-        (uint32_t)c->pe, 0, c->dest, (uint32_t)c->bytes, v.a, v.b, c->kind, c->value, c->signal_at);
+    struct shmemi_words words =
+        shmemi_pack_p_signal((uint32_t)c->pe, 0 /* context */, c->dest, (uint32_t)c->bytes, v.a,
+                             v.b, c->kind, c->value, c->signal_at);
     shmemi_send(c->image, c->pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
@@ -75,14 +77,16 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmem
     struct shmemi_pending_reply q;
     shmemi_begin_range<WAIT>(c, &q);
     q.op.slots = SHMEMI_SLOTS_PUT_SIGNAL;
-    q.op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
-                                        c->bytes, WAIT, q.place, c->kind, c->value, c->signal_at);
+    q.op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0 /* context */, c->dest,
+                                        (uint64_t)(uintptr_t)c->source, c->bytes, WAIT, q.place,
+                                        c->kind, c->value, c->signal_at);
     shmemi_end_range<WAIT>(&q);
 }
 
 /*
- * Pushes a put with a signal. A put in slots may be several operations; without the fence its
- * pieces would have no order with the signal.
+ * Pushes a put with a signal, of 1 byte or more. A put in slots may be several operations; without
+ * the fence its pieces would have no order with the signal. It changes *c. NBI: it does not wait
+ * until the source may be used again.
  */
 template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *c)
 {
@@ -103,8 +107,8 @@ template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *
 }
 
 /*
- * Does a put with a signal through the ring, by the calling thread alone. NBI: it does not wait for
- * its source.
+ * Does a put with a signal through the ring, by the calling thread alone. NBI: it does not wait
+ * until its source may be used again. Without bytes only the signal is sent.
  */
 template <int NBI>
 SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
@@ -141,12 +145,12 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     char *to = NULL;
     if (!idle) {
         to = shmemi_reach(image, call, dest, bytes, pe);
-        shmemi_check_range(image, call, pe, signal, 8);
+        shmemi_check_range(image, call, pe, signal, 8 /* bytes */);
         shmemi_check_signal_op(image, call, signal, op, pe);
     }
     if (idle || to != NULL) {
         if (!idle)
-            shmemi_copy<SCOPE, 0>(to, source, bytes);
+            shmemi_copy<SCOPE, 0 /* FAR */>(to, source, bytes);
         SCOPE::sync();
         /* The target's signal has the same distance from the caller's as its data from dest. */
         if (SCOPE::rank() == 0)

@@ -1,6 +1,7 @@
 /*
  * strided.h: strided copies. Each element goes by itself, as p and g do, spread over the threads of
- * the scope.
+ * the scope. These synchronise before, because any of them may have written the source or used
+ * dest, and afterwards.
  */
 #ifndef SHMEM_STRIDED_H
 #define SHMEM_STRIDED_H

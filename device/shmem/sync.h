@@ -20,8 +20,8 @@
  */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
 
-/* Waits until a flag of this PE has reached a step. Steps only grow, and are compared by their
- * difference, because the number may wrap around. */
+/* Waits until a flag in this PE's memory has reached a step. Steps only grow, and are compared by
+ * their difference, because the number may wrap around. */
 SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct shmemi_members *m,
                            const uint64_t *flag, uint64_t step)
 {
@@ -32,11 +32,12 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
 
 /*
  * Sets a flag of PE pe to a step, after everything that this thread has written or seen, on any
- * path. A flag through the ring is a relaxed store, and a thread that passes on another PE's signal
- * needs a release before it: the writes that the acquired flag announces may be another PE's, into
- * memory of this flag's target, and in the PTX memory model only a release passes them on. So each
- * hop has the fence: 1117 cycles on an H200 while writes are under way (memory.h), of the
- * microseconds that a hop takes.
+ * path. flag is the flag's address in this PE's heap, where each PE has it. A flag through the ring
+ * is a relaxed store, and a thread that passes on another PE's signal needs a release before it:
+ * the writes that the acquired flag announces may be another PE's, into memory of this flag's
+ * target, and in the PTX memory model only a release passes them on. So each hop has the fence:
+ * 1117 cycles on an H200 while writes are under way (memory.h), of the microseconds that a hop
+ * takes.
  */
 SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *flag, uint64_t step,
                           int pe)
@@ -94,15 +95,15 @@ SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)
 {
 #pragma unroll 1
-    for (int k = 0; k < 31 && 1 << k < m->n; k++) {
+    for (int k = 0; k < 31 /* 1 << k fits into an int */ && 1 << k < m->n; k++) {
         shmemi_round_send(image, m, step, k);
         shmemi_round_await(image, m, step, k);
     }
 }
 
 /*
- * Signals all PEs of a team in which this GPU can address the memory of each: every thread of the
- * scope signals some of them.
+ * Signals all PEs of a team, this one included, in which this GPU can address the memory of each:
+ * every thread of the scope signals some of them, after a fence.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
@@ -117,7 +118,8 @@ SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
 
 /*
  * Syncs a team: waits until all its PEs have called it. COMPLETE: the earlier operations of the
- * threads of the scope are then complete as well.
+ * threads of the scope are then complete as well. All threads have read the counter of steps when
+ * the first thread changes it, because they synchronise before.
  *
  * Where all PEs are reached directly, thread i signals one of them and waits for it. Each of these
  * threads makes its own fence, at the same time as the others. The fence covers the whole scope,

@@ -39,7 +39,8 @@ struct shmemi_members {
 };
 
 /* Loads 8 bytes of the table of teams, which the host may change while kernels run. Two members of
- * 4 bytes are loaded together, the second in the upper half: handle and n, me and start. */
+ * 4 bytes are loaded together, the second in the upper half: handle and n, me and start, stride and
+ * padding. */
 SHMEMI_D uint64_t shmemi_team_word(const void *at)
 {
     return shmemi_load_near((const uint64_t *)at);
@@ -161,8 +162,9 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 
 /*
  * Fills in a team that is not the world, from its entry in the table, for a collective. Stops the
- * kernel if the handle is not a team, or if the team has no memory for collectives of kernels.
- * Inlined: a function would keep the members in local memory.
+ * kernel if the handle is not a team, or if the team has no memory for collectives of kernels; such
+ * a report has the team in place of a PE. Inlined: a function would keep the members in local
+ * memory.
  */
 SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team, struct shmemi_members *m)
