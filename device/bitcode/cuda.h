@@ -1,7 +1,8 @@
 /*
  * cuda.h: what the device headers use of CUDA's own headers, for clang: qualifiers, the numbers of
  * threads and blocks, and a few functions. With it the headers compile without a CUDA toolkit, and
- * see themselves as NVRTC does: without a C library and without code of the host.
+ * see themselves as NVRTC does: without a C library and without code of the host. Functions whose
+ * names begin with __nvvm_ or __builtin_ are clang's.
  */
 #ifndef SHMEM_BITCODE_CUDA_H
 #define SHMEM_BITCODE_CUDA_H
@@ -58,7 +59,7 @@ static __device__ __forceinline__ unsigned __match_all_sync(unsigned mask, unsig
 }
 static __device__ __forceinline__ int __shfl_sync(unsigned mask, int value, int lane)
 {
-    return __nvvm_shfl_sync_idx_i32(mask, value, lane, 31);
+    return __nvvm_shfl_sync_idx_i32(mask, value, lane, 31 /* the whole warp takes part */);
 }
 static __device__ __forceinline__ unsigned long long __shfl_sync(unsigned mask,
                                                                  unsigned long long value, int lane)

@@ -23,7 +23,8 @@ static __device__ __forceinline__ float __bfloat162float(__nv_bfloat16 v)
 {
     return __builtin_bit_cast(float, (unsigned)v.bits << 16);
 }
-/* Rounds to the nearest bfloat16, or to the even one if two are equally near. NaN stays NaN. */
+/* Rounds to the nearest bfloat16, or to the even one if two are equally near: adds half of the last
+ * place that stays, less 1 if its bit is 0, and cuts the rest. NaN stays NaN, as 0x7fff. */
 static __device__ __forceinline__ __nv_bfloat16 __float2bfloat16(float v)
 {
     unsigned bits = __builtin_bit_cast(unsigned, v);

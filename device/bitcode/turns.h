@@ -3,7 +3,8 @@
  *
  * Triton has no code for one thread: a call of nvshmem_barrier_all in a kernel is made by each
  * thread of each block's warps. So lanes that call a collective of a team together make one call,
- * and warps make theirs one after the other. PEs whose kernels have as many warps make as many.
+ * and warps make theirs one after the other. PEs whose kernels have as many warps make as many
+ * calls, as a collective needs.
  */
 #ifndef SHMEM_BITCODE_TURNS_H
 #define SHMEM_BITCODE_TURNS_H
@@ -20,7 +21,9 @@ struct shmemi_turn {
 };
 
 /* Waits until it is the turn of this warp in the calls of a team. The lanes of the warp that call
- * for the same team together share a turn, and the first of them is the leader. */
+ * for the same team together share a turn, and the first of them is the leader. The others go on at
+ * once, and wait in shmemi_turn_end; the caller makes the call only where `mine` is set. call is
+ * the number of the public function, for reports. */
 SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_image *image,
                                                  uint32_t call, shmemi_team_t team)
 {
@@ -43,7 +46,8 @@ SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_imag
     return t;
 }
 
-/* Ends the turn, and returns the result of the leader's call to all lanes. */
+/* Ends the turn, and returns the result of the leader's call to all lanes. All lanes of the turn
+ * call it; only the leader's result counts. */
 SHMEMI_COLD int shmemi_turn_end(const struct shmemi_turn *t, int result)
 {
     if (t->claim != NULL)

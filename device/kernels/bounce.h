@@ -24,7 +24,7 @@ SHMEMI_D uint32_t shmemi_bounce_reserve(uint32_t *taken)
     __shared__ uint32_t buffer;
     if (threadIdx.x == 0) {
         uint32_t polls = 0, i = blockIdx.x % SHMEMI_BOUNCE_BUFFERS;
-        while (shmemi_claim_near(taken, 1u << i) >> i & 1) {
+        while (shmemi_claim_near(taken, 1u << i) >> i & 1) { /* it was in use before */
             i = (i + 1) % SHMEMI_BOUNCE_BUFFERS;
             shmemi_pause_near(&polls);
         }
@@ -43,7 +43,7 @@ SHMEMI_D void shmemi_bounce_release(uint32_t *taken, uint32_t buffer)
 }
 
 /* Called by all threads of a block after a blocking put on a stream: waits until its bytes are at
- * the PE, if they go over the network. */
+ * the PE, if they go over the network. Stores of a kernel are visible when the kernel has ended. */
 SHMEMI_D void shmemi_complete_put(const struct shmemi_stream_call *c)
 {
     if (shmemi_direct(&shmemi_job, (const void *)(uintptr_t)c->dest, c->pe) == NULL)
@@ -60,7 +60,9 @@ enum shmemi_bounced {
 /*
  * Carries out a put or get whose operand the proxies cannot reach, piece by piece through a bounce
  * buffer. Block b moves pieces b, b + gridDim.x, ... A put with signal or notification uses one
- * block only.
+ * block only, and has 1 byte or more, since its last piece takes the signal along. All puts and
+ * gets here wait (NBI is 0): a put until the buffer may be used again, a get until the bytes are in
+ * it.
  */
 template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
 {
@@ -74,10 +76,10 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
         uint64_t n = c->count - i < SHMEMI_BOUNCE_BYTES ? c->count - i : SHMEMI_BOUNCE_BYTES;
         if (WHAT == SHMEMI_BOUNCED_GET) {
             shmemi_get<shmemi_by_block, 0>(&shmemi_job, c->call, at, source + i, n, c->pe);
-            shmemi_copy<shmemi_by_block, 0>(dest + i, at, n);
+            shmemi_copy<shmemi_by_block, 0 /* FAR */>(dest + i, at, n);
             continue; /* the next get, by the ring, begins with a sync of all threads */
         }
-        shmemi_copy<shmemi_by_block, 0>(at, source + i, n);
+        shmemi_copy<shmemi_by_block, 0 /* FAR */>(at, source + i, n);
         if (WHAT == SHMEMI_BOUNCED_PUT || i + n < c->count) {
             shmemi_put<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n, c->pe);
             continue; /* the proxy has read the buffer when this put returns */

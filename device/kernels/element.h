@@ -9,6 +9,7 @@
 #include <shmem/operators.h>
 #include <shmem/packed.h>
 
+/* A half-precision number and a bfloat16 number, as their bits. */
 struct shmemi_f16 {
     uint16_t bits;
 };
@@ -45,9 +46,9 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
 }
 
 /*
- * The operation on two elements, and on all elements in two words of 8 bytes. batch is the number
- * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which
- * need much code for each word.
+ * The operation on two elements (apply, of OP), and on all elements in two words of 8 bytes (word,
+ * of shmemi_by_word). batch is the number of 16-byte words that a thread has under way at once
+ * (reduce.h): one for small integers, which need much code for each word.
  */
 template <class OP, class T> struct shmemi_each : OP, shmemi_by_word<OP, T> {
     static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;

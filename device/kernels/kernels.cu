@@ -1,7 +1,9 @@
 /*
  * kernels.cu: the library's own kernels, which the host launches on a stream of the program for a
  * call of shmemx.h. Built into libshmem_kernels.fatbin; the host finds each by its name. The host
- * has checked the arguments.
+ * has checked the arguments, so that results which only tell of wrong ones are dropped. NBI, in
+ * <shmemi_by_block, NBI>: a put does not wait until its source may be used again, nor a get for its
+ * bytes.
  */
 #define SHMEMI_READS_SOURCE 0
 
@@ -119,7 +121,7 @@ KERNEL(put_notify_bounced)
     shmemi_bounce<SHMEMI_BOUNCED_PUT_NOTIFY>(&c);
 }
 
-/* Puts one element, c.value, whose bytes are c.width. */
+/* Puts one element, c.value, of c.width bytes, by one thread. */
 KERNEL(p)
 {
     void *dest = address(c.dest);
@@ -133,13 +135,13 @@ KERNEL(p)
     case 4:
         shmemi_p<uint32_t>(&shmemi_job, c.call, (uint32_t *)dest, (uint32_t)c.value, c.pe);
         break;
-    default:
+    default: /* 8 */
         shmemi_p<uint64_t>(&shmemi_job, c.call, (uint64_t *)dest, c.value, c.pe);
     }
 }
 
-/* Sets a signal of a PE or adds to it. The fence makes earlier work of the stream visible to a
- * reader that sees the signal. */
+/* Sets a signal of a PE or adds to it, by one thread. The fence makes earlier work of the stream
+ * visible to a reader that sees the signal. */
 KERNEL(signal)
 {
     shmemi_fence_system();
@@ -183,18 +185,19 @@ KERNEL(wait)
     case 8:
         wait_words<uint64_t>(&c);
         break;
-    default:
+    default: /* 8 | SHMEMI_SIGNED */
         wait_words<int64_t>(&c);
     }
 }
 
-/* Makes a stream wait until notification counter c.op of this PE has reached c.value. */
+/* Makes a stream wait until notification counter c.op of this PE has reached c.value, by one
+ * thread. */
 KERNEL(notify_wait)
 {
     (void)shmemi_notify_wait(&shmemi_job, c.call, c.op, c.value);
 }
 
-/* Sets notification counter c.op of this PE to c.value. */
+/* Sets notification counter c.op of this PE to c.value, by one thread. */
 KERNEL(notify_reset)
 {
     shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
@@ -203,8 +206,9 @@ KERNEL(notify_reset)
 /*
  * Waits until the operations are complete that kernels of NVIDIA's device archive have submitted to
  * the proxy channel: c.dest is where they count the bytes of their requests, c.source the position
- * up to which quiets wait, and c.signal that up to which all is complete. c.dest 0: the job has no
- * channel. All threads of the block call it, and one waits.
+ * up to which quiets wait, which other kernels may raise at the same time, and c.signal that up to
+ * which all is complete. c.dest 0: the job has no channel. All threads of the block call it, and
+ * one waits.
  */
 SHMEMI_D void quiet_channel(call_t &c)
 {
@@ -218,7 +222,8 @@ SHMEMI_D void quiet_channel(call_t &c)
     __syncthreads();
 }
 
-/* Waits for the completion of the PE's earlier operations, for a quiet on a stream. */
+/* Waits for the completion of the PE's earlier operations, for a quiet on a stream, by one thread.
+ */
 KERNEL(quiet)
 {
     quiet_channel(c);
@@ -230,7 +235,7 @@ KERNEL(quiet)
 /* Waits until all PEs of a team have called, for a sync on a stream. */
 KERNEL(sync)
 {
-    (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, c.team);
+    (void)shmemi_sync<shmemi_by_block, 0 /* COMPLETE */>(&shmemi_job, c.call, c.team);
 }
 
 /* Waits until all PEs of a team have called and their earlier operations are complete, for a
@@ -238,7 +243,7 @@ KERNEL(sync)
 KERNEL(barrier)
 {
     quiet_channel(c);
-    (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
+    (void)shmemi_sync<shmemi_by_block, 1 /* COMPLETE */>(&shmemi_job, c.call, c.team);
 }
 
 /*
@@ -257,8 +262,8 @@ KERNEL(broadcast)
     if (shmemi_team_open(&shmemi_job, c.call, c.team, &m) != 0)
         return;
     if (m.me == c.pe)
-        shmemi_copy_to_all<0>(&m, (char *)address(c.dest), (const char *)address(c.source),
-                              c.count);
+        shmemi_copy_to_all<0 /* BLOCKS */>(&m, (char *)address(c.dest),
+                                           (const char *)address(c.source), c.count);
     shmemi_sync_last_block(&m);
 }
 
@@ -282,13 +287,13 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 /* Sends this PE's block to all PEs of a team, for an fcollect on a stream. */
 KERNEL(fcollect)
 {
-    exchange<0>(&c);
+    exchange<0 /* BLOCKS */>(&c);
 }
 
 /* Sends each PE of a team its block, for an alltoall on a stream. */
 KERNEL(alltoall)
 {
-    exchange<1>(&c);
+    exchange<1 /* BLOCKS */>(&c);
 }
 
 /* ------------------------------------------------------------ reductions */

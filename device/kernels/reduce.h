@@ -27,7 +27,9 @@
  * Does the packed reduction, in lines (device/shmem/packed.h) of its own, which have space for
  * longer arrays than a team's lines. The number in the lines is the number of the call. Each of the
  * two sets of lines has `room` lines of 16 bytes for each PE; the 128 bytes before them hold the
- * count of calls.
+ * count of calls. The host has checked that the array fits into the lines, and that this GPU can
+ * address the memory of all PEs. All words are sent before the first is waited for; a thread stores
+ * results only over words of source that it has sent, so source and dest may be the same.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -163,7 +165,8 @@ SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *sou
  * Begins a spread reduction and returns the number of its step. Sources may be read once all PEs
  * have called: the first block signals the other PEs, and every block waits for them. Thread i of a
  * block waits for the PE of rank i: the host chooses this algorithm only for teams with no more PEs
- * than a block has threads.
+ * than a block has threads. It signals this PE, too. Each signalling thread makes a fence of its
+ * own, for what the stream has done before.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {
@@ -191,7 +194,7 @@ static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_member
         if (threadIdx.x == 0)
             shmemi_store_near(m->work.step, step);
         __syncthreads();
-        shmemi_sync_members<shmemi_by_block, 0>(&shmemi_job, m);
+        shmemi_sync_members<shmemi_by_block, 0 /* COMPLETE */>(&shmemi_job, m);
     }
 }
 
@@ -216,7 +219,8 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     shmemi_spread_end(&m, step);
 }
 
-/* Reduce-scatter, by one block. */
+/* Reduce-scatter, by one block. The host has checked the team, so the result is dropped, here and
+ * in shmemi_any. */
 struct shmemi_parts {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {

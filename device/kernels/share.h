@@ -53,7 +53,7 @@ SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uin
  * that the other blocks did before their calls, and passes it on with its own fences. Each block
  * makes a fence of system scope, all at the same time, so that the last one does not wait for the
  * stores of all. If the kernel has only one block, that is the last one, without a ticket and a
- * fence.
+ * fence. All threads of the block call it and get the same answer.
  */
 SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 {
@@ -70,14 +70,14 @@ SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 }
 
 /* Copies one of `shares` equal shares of an array, by all threads of the block. Other blocks copy
- * the other shares. */
+ * the other shares. Nothing is copied if source and destination are the same memory. */
 SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes, uint32_t share,
                                 uint32_t shares)
 {
     uint64_t at = shmemi_share_at(bytes, share, shares);
     uint64_t end = shmemi_share_at(bytes, share + 1, shares);
     if (to != from && at < end)
-        shmemi_copy<shmemi_by_block, 0>(to + at, from + at, end - at);
+        shmemi_copy<shmemi_by_block, 0 /* FAR */>(to + at, from + at, end - at);
 }
 
 /*
@@ -107,7 +107,7 @@ SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, con
 SHMEMI_D void shmemi_sync_last_block(const struct shmemi_members *m)
 {
     if (shmemi_last_block(m->work.ticket))
-        shmemi_sync_members<shmemi_by_block, 0>(&shmemi_job, m);
+        shmemi_sync_members<shmemi_by_block, 0 /* COMPLETE */>(&shmemi_job, m);
 }
 
 #endif

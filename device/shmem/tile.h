@@ -1,7 +1,7 @@
 /*
  * tile.h: parts of arrays of up to five dimensions with different strides in two memories: copied
  * to a PE or from one, sent to all of a team, and reduced over it. Sizes and distances are bytes,
- * so that one function serves all types.
+ * except those of an extent, so that one function serves all types.
  *
  * Loads and stores move the data if this GPU can address the PE's memory, and all threads of the
  * scope share the elements of all rows. Through a ring the data is moved row by row, and one thread
@@ -19,7 +19,8 @@
 
 /*
  * The caller's description of a tile: for each dimension the number of elements, and the distance
- * from one to the next at the destination and at the source.
+ * from one to the next at the destination and at the source, in elements. A dimension that the tile
+ * lacks has one element; with 0 elements or fewer in any dimension the tile is empty.
  */
 struct shmemi_extent {
     int64_t n[SHMEMI_TILE_DIMS], to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
@@ -90,7 +91,7 @@ SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_exten
         }
 }
 
-/* Returns the number of repeats of a tile's set of rows. */
+/* Returns the number of repeats of a tile's set of rows; 0 for an empty tile. */
 SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 {
     uint64_t n = t->rows.count != 0;
@@ -126,8 +127,10 @@ SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint
 }
 
 /*
- * With SHMEM_CHECKS=full: stops the kernel if the tile at address is not within the user heap.
- * at_dest: address is the tile's destination, else its source.
+ * With SHMEM_CHECKS=full (job.checks is 2): stops the kernel if the tile at address is not within
+ * the user heap. at_dest: address is the tile's destination, else its source. The range begins at
+ * the lowest address, which is before `address` if a distance is negative. In the loop, -1 stands
+ * for the rows of the set, and the other numbers for the dimensions along which it repeats.
  */
 SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint32_t call, int pe,
                                    const struct shmemi_tile *t, const char *address, int at_dest)
@@ -199,8 +202,8 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
     const struct shmemi_words_of_rows<W> words = {
         r->bytes / sizeof(W), r->to, r->from
     };
-    shmemi_copy_units<W, FAR, 4>(words, to, from, (uint64_t)SCOPE::rank(), words.across * r->count,
-                                 (uint64_t)SCOPE::size());
+    shmemi_copy_units<W, FAR, 4 /* BATCH */>(words, to, from, (uint64_t)SCOPE::rank(),
+                                             words.across * r->count, (uint64_t)SCOPE::size());
 }
 
 /*
@@ -262,20 +265,21 @@ SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const st
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
-        shmemi_put_ring<1>(image, dest + (int64_t)i * r->to, source + (int64_t)i * r->from,
-                           r->bytes, pe);
+        shmemi_put_ring<1 /* NBI */>(image, dest + (int64_t)i * r->to,
+                                     source + (int64_t)i * r->from, r->bytes, pe);
 }
 
 /* Begins to get rows from a PE whose memory this GPU cannot address: each thread pushes some of the
- * rows into its ring. A quiet completes them. */
+ * rows into its ring. A quiet completes them. dest and source are addresses in this PE's memory. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                                 const struct shmemi_rows *r, char *dest, const char *source, int pe)
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
-        shmemi_send_get<1>(image, dest + (int64_t)i * r->to,
-                           shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe);
+        shmemi_send_get<1 /* NBI */>(image, dest + (int64_t)i * r->to,
+                                     shmemi_offset(image, source + (int64_t)i * r->from), r->bytes,
+                                     pe);
 }
 
 /* Puts a tile through rings, row by row, to a PE whose memory this GPU cannot address. A tile is a
@@ -293,15 +297,16 @@ SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const st
 }
 
 /* Puts a tile to PE pe, by stores if this GPU can address the PE's memory. It is nonblocking:
- * through a ring it is complete after a quiet. */
+ * through a ring it is complete after a quiet. shmemi_tile_check checks the range, so shmemi_reach
+ * gets none (0 bytes). */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
 {
     char *to = shmemi_reach(image, call, dest, 0, pe);
-    shmemi_tile_check(image, call, pe, t, dest, 1);
+    shmemi_tile_check(image, call, pe, t, dest, 1 /* at_dest */);
     if (to != NULL) {
-        shmemi_tile_copy<SCOPE, 0>(t, to, source);
+        shmemi_tile_copy<SCOPE, 0 /* FAR */>(t, to, source);
     } else {
         SCOPE::sync();
         shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
@@ -310,15 +315,15 @@ SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t 
 }
 
 /* Gets a tile from PE pe, by loads if this GPU can address the PE's memory. It is nonblocking:
- * through a ring it is complete after a quiet. */
+ * through a ring it is complete after a quiet. It checks the range as shmemi_tile_put does. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
 {
     const char *from = shmemi_reach(image, call, source, 0, pe);
-    shmemi_tile_check(image, call, pe, t, source, 0);
+    shmemi_tile_check(image, call, pe, t, source, 0 /* at_dest */);
     if (from != NULL) {
-        shmemi_tile_copy<SCOPE, 1>(t, dest, from);
+        shmemi_tile_copy<SCOPE, 1 /* FAR */>(t, dest, from);
     } else {
         uint64_t groups = shmemi_tile_groups(t);
         SCOPE::sync();
@@ -346,13 +351,13 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
         int rank = (m->me + i) % m->n;
         if (rank == m->me) {
             if (SELF && dest != source)
-                shmemi_tile_copy<SCOPE, 0>(t, dest, source);
+                shmemi_tile_copy<SCOPE, 0 /* FAR */>(t, dest, source);
             continue;
         }
         int pe = shmemi_pe_of(m, rank);
         char *to = shmemi_direct(image, dest, pe);
         if (to != NULL)
-            shmemi_tile_copy<SCOPE, 0>(t, to, source);
+            shmemi_tile_copy<SCOPE, 0 /* FAR */>(t, to, source);
         else
             shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
     }
@@ -362,14 +367,15 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
 /*
  * Waits for the tile collectives that the scope has started on a team. PUSHED: in them PEs have
  * written to each other, so it waits for all PEs of the team; else each PE has read the tiles of
- * the others and written only its own. Returns 0, or -1 for SHMEM_TEAM_INVALID.
+ * the others and written only its own, so it waits for none, and does not read team. Returns 0, or
+ * with PUSHED -1 for SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, int PUSHED>
 SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team)
 {
     if (PUSHED)
-        return shmemi_sync<SCOPE, 1>(image, call, team);
+        return shmemi_sync<SCOPE, 1 /* COMPLETE */>(image, call, team);
     shmemi_check_init(image, call);
     shmemi_fence_system();
     SCOPE::sync();

@@ -66,7 +66,7 @@ SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank,
 }
 
 /* Combines the rows of all PEs by words of type W, in the order of the PEs. Loads from four PEs are
- * under way at once, because each takes long. */
+ * under way at once, because each takes long. They are strong (access.h): a row may be a peer's. */
 template <class SCOPE, class FOLD, class T, class W>
 SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 {
@@ -100,7 +100,9 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 }
 
 /* Combines the same rows of the tiles of all PEs, which this thread can load already: in words of
- * 16 bytes where all rows are aligned for that, else element by element. */
+ * 16 bytes where all rows are aligned for that, else element by element. Fetched rows are
+ * contiguous from an aligned address on, so their length decides, and it is among what the unit
+ * divides. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
 {
@@ -134,7 +136,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
 
 /*
  * Combines rows of which some must be fetched: as many at a time as fit into a chunk, or a part of
- * one row.
+ * one row. A row has at least one element, and a chunk a whole number of them: the sizes of both
+ * are powers of two.
  */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
@@ -208,15 +211,15 @@ SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint
     if (KIND != SHMEMI_TILE_EACH && (uint32_t)root >= (uint32_t)m.n)
         shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
                      (uint64_t)m.n);
-    shmemi_tile_check(image, call, image->job.me, t, source, 0);
+    shmemi_tile_check(image, call, image->job.me, t, source, 0 /* at_dest */);
     if (KIND == SHMEMI_TILE_SPREAD)
-        shmemi_tile_check(image, call, image->job.me, t, dest, 1);
-    shmemi_sync_members<SCOPE, 0>(image, &m);
+        shmemi_tile_check(image, call, image->job.me, t, dest, 1 /* at_dest */);
+    shmemi_sync_members<SCOPE, 0 /* COMPLETE */>(image, &m);
     if (KIND != SHMEMI_TILE_EACH && root != m.me)
         return 0;
     shmemi_tile_fold<SCOPE, FOLD, T>(image, &m, t, dest, source);
     if (KIND == SHMEMI_TILE_SPREAD)
-        shmemi_tile_push<SCOPE, 0>(image, &m, &again, dest, dest);
+        shmemi_tile_push<SCOPE, 0 /* SELF */>(image, &m, &again, dest, dest);
     return 0;
 }
 

@@ -88,7 +88,8 @@ static __device__ __noinline__ int shmemi_checks_losses_here(uint32_t polls)
  * names no PE, so until then all waits end, also those of threads that begin to wait later; so a
  * kernel whose blocks run one after the other ends. The wait also ends when more than `losses` PEs
  * were lost, whatever the program has acknowledged, because it waits for all PEs that were alive at
- * that count.
+ * that count. The lower half of job.stop is the number of lost PEs, all ones when the job ends, and
+ * the upper half how many of them the program has acknowledged.
  */
 SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *polls,
                                       uint32_t losses)
@@ -157,7 +158,7 @@ template <class T> struct shmemi_vector {
     }
 };
 
-#define SHMEMI_NONE ((size_t)-1)
+#define SHMEMI_NONE ((size_t)-1) /* SIZE_MAX, as the specification asks */
 
 /* Waits until the comparison has been true once for each word of v. */
 template <class T>

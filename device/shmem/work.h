@@ -35,7 +35,7 @@ SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
 }
 
 /* Returns where the lines of short reductions begin, in bytes from the start of the work memory of
- * n PEs. */
+ * n PEs: after arrived and pushed, 8 bytes each, at a multiple of a cache line of 128 bytes. */
 SHMEMI_HD uint64_t shmemi_work_lines(uint64_t n_pes)
 {
     return (SHMEMI_WORK_HEAD + 16 * n_pes + 127) & ~(uint64_t)127;
@@ -51,7 +51,8 @@ SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
     return shmemi_work_lines(n_pes) + 2 * pes * SHMEMI_WORK_PACKED;
 }
 
-/* Returns the bytes of the work memory of SHMEM_TEAM_WORLD, in a job of n_pes PEs. */
+/* Returns the bytes of the work memory of SHMEM_TEAM_WORLD, in a job of n_pes PEs. The areas of
+ * other teams, and what the library's own kernels use, are behind it. */
 SHMEMI_HD uint64_t shmemi_work_size(uint64_t n_pes)
 {
     return shmemi_work_buffers(n_pes) + 2 * n_pes * shmemi_work_fit(n_pes, SHMEMI_WORK_DATA);
