@@ -1,7 +1,8 @@
 /*
- * amo.h: the one set of instructions for every atomic on an object. PEs of the object's node run
- * them on its memory; for other PEs the core runs them when their active message arrives. So all
- * atomics on an object are atomic with respect to each other.
+ * amo.h: the one set of instructions for every atomic on an object in main memory. PEs of the
+ * object's node run them on its memory; for other PEs the core (libshmem_core.so) of the object's
+ * PE runs them when their active message arrives. So all atomics on an object are atomic with
+ * respect to each other.
  */
 #ifndef SHMEMI_AMO_H
 #define SHMEMI_AMO_H
@@ -12,9 +13,11 @@
 
 #define SHMEMI_INLINE static inline __attribute__((always_inline))
 
-/* The body of the two functions below, for objects of type T. SHMEMI_AMO_SET returns 0. op is a
- * constant in the generated code, so that the compiler removes the switch. compare is only for
- * SHMEMI_AMO_CSWAP. */
+/* The body of the two functions below, for objects of type T. SHMEMI_AMO_SET returns 0, not the old
+ * value. op is a constant in the generated code, so that the compiler removes the switch; where it
+ * is not, the caller has checked that it is one of these. compare is only for SHMEMI_AMO_CSWAP.
+ * After a failed compare-exchange `expected` has the old value, after one that succeeded it has it,
+ * too. */
 #define SHMEMI_AMO_BODY(T)                                                                         \
     switch (op) {                                                                                  \
     case SHMEMI_AMO_SET:                                                                           \

@@ -24,9 +24,9 @@ struct shmemi_mesh;
 struct shmemi_rma;
 
 struct shmemi_init_args {
-    int requested;
-    int provided;
-    int kernels; /* the program has kernels that include shmem/shmem.cuh */
+    int requested; /* the thread level that the program asks for, SHMEM_THREAD_... */
+    int provided;  /* the one that it gets */
+    int kernels;   /* the program has kernels that include shmem/shmem.cuh */
     /* The program's statics: bytes of whole pages, and a text that has to be the same on PEs whose
      * statics are symmetric; or no bytes, and the reason. */
     uint64_t statics_size;
@@ -74,17 +74,20 @@ struct shmemi_core {
     uint32_t reserved;
     const char *build; /* version of the build, for the message when they differ */
 
+    /* Joins the job and fills state. 0, or -1 with the reason in args->error. */
     int (*init)(struct shmemi_state *state, struct shmemi_init_args *args);
     /* Fills the 128 bytes of a unique id; 0, or -1 with the reason in error. May be called before
      * init. */
     int (*uniqueid)(const char *const *environ_, void *id, char *error, size_t error_size);
     void (*finalize)(void);
+    /* These ask the launcher to end the job, and return; the caller then ends this process. abort_
+     * may be called without a job, and does nothing then. */
     void (*global_exit)(int status);
     void (*abort_)(int status, const char *reason);
 
-    /* Symmetric heap: offsets from the user heap, SHMEMI_NO_MEMORY if the heap is full or this PE
-     * lacks the memory. Every PE makes the same calls and gets the same offsets. align 0: the
-     * allocator chooses. */
+    /* Symmetric heap. Returns an offset from the start of the user heap, or SHMEMI_NO_MEMORY if the
+     * heap is full or this PE lacks the memory. Every PE makes the same calls and gets the same
+     * offsets. align 0: the allocator chooses. */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
     int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
     /* Sets *old_size. Returns offset if the block was resized in place. Otherwise returns the
@@ -96,8 +99,10 @@ struct shmemi_core {
     size_t (*heap_bytes_from)(int64_t offset);
 
     /* Network. context: the core's number of a communication context; the default one has 0. */
-    int (*post)(const struct shmemi_host_operation *o); /* (locked) */
-    int (*fence)(uint32_t context);                     /* (locked) */
+    /* (locked) Posts an operation; the result is SHMEMI_DONE, _PENDING, _AGAIN or _FAILED. */
+    int (*post)(const struct shmemi_host_operation *o);
+    /* (locked) Orders later operations of a context after those posted so far. */
+    int (*fence)(uint32_t context);
     /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
      * PENDING: poll and call again with the same ticket. */
     int (*quiet)(uint32_t context, uint64_t *ticket);
@@ -120,13 +125,15 @@ struct shmemi_core {
     const void *(*rings)(void);
 
     /* For GPU memory. These return SHMEMI_DONE when the work is complete, or SHMEMI_FAILED. */
-    int (*gpu_move)(void *to, const void *from, size_t n); /* from and to any memory */
+    int (*gpu_move)(void *to, const void *from, size_t n); /* copies from and to any memory */
     int (*gpu_start)(void *to, const void *from,
                      size_t n); /* starts a copy; gpu_settle waits for all */
     int (*gpu_settle)(void);
     /* Like quiet, for operations that kernels have submitted, and without the lock. */
     int (*quiet_rings)(uint64_t *ticket);
-    int (*gpu_clear)(void *at, size_t n);
+    int (*gpu_clear)(void *at, size_t n); /* sets n bytes to 0 */
+    /* An atomic operation on a word of `width` bytes. Sets *fetched to its old value. compare is
+     * for a compare-and-swap only. */
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
@@ -139,7 +146,7 @@ struct shmemi_core {
      * their sizes, their bytes before the memory, and all their bytes. gpu_lend or gpu_forget must
      * be called next. */
     int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
-    void (*gpu_forget)(void);
+    void (*gpu_forget)(void); /* drops the chunks that were found */
     /* Maps these chunks into a block of the heap, from an offset in the block on, at all PEs.
      * Returns the offset of the block, or -1: then the PEs that have not failed have to call
      * gpu_take_back. */
@@ -159,7 +166,8 @@ struct shmemi_core {
      * stream_open, with the file of the library's kernels. */
     int (*stream_open)(const char *file);
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
-    /* The address and the size of a variable of code that the program has loaded. */
+    /* The address and the size of a variable of code that the program has loaded: `handle` is a
+     * CUmodule or, if what is SHMEMI_LIBRARY, a CUlibrary. */
     int (*module_variable)(int what, void *handle, char *name, void **at, size_t *size);
     /* The address, for kernels, of the two words by which device code of NVIDIA's archive ends the
      * job: 2 in the first one, the status in the second. 0: there are no kernels. */
@@ -168,8 +176,9 @@ struct shmemi_core {
      * was set before. parts NULL: kernels may use it from now on. */
     int (*kernel_channel)(struct shmemi_channel *parts);
 
-    /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.
-     * pe -1: all. */
+    /* Counters of this PE (runtime/stats), by the number of a counter and of a NIC, and the PE on
+     * which the counted operations were; pe -1: all PEs. The functions return NULL or -1 if there
+     * is no such counter or NIC, or if the counter is not counted for each NIC. */
     const char *(*counter_name)(int id);
     int (*counter)(int id, int pe, uint64_t *value);
     int (*counter_nic)(int id, int nic, uint64_t *value);

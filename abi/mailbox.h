@@ -8,7 +8,8 @@
  * from the front: it zeroes the first word of each cache line, where a later mark may be, and then
  * adds the freed bytes to a word in the sender's memory, the credit. The sender never has more
  * bytes under way than the ring has, so that a PE's memory for messages is limited, even if the PE
- * receives nothing.
+ * receives nothing. Bytes are numbered from init on, across all laps of the ring, whose size is a
+ * power of two; sent, credit, head and `at` below are such numbers.
  *
  * A record is never cut: the last one of a lap continues after the end of the ring.
  *
@@ -43,7 +44,7 @@ enum { SHMEMI_MAIL_ANY = -1 };
 /* A record: its header, and the bytes of the message or a struct shmemi_mail_request. */
 struct shmemi_mail {
     uint64_t mark; /* kind and size; 0: the record is not complete yet */
-    int32_t tag;
+    int32_t tag;   /* the program's, by which a receive selects messages */
     uint32_t send; /* of a request: its entry in the sender's table */
     char bytes[];
 };
@@ -130,8 +131,8 @@ static inline uint32_t shmemi_mail_span(uint64_t mark, uint32_t ring)
 
 /* ------------------------------------------------------------------ the sender */
 
-/* Reports whether there is room for a record of `span` bytes. sent and credit: how many bytes the
- * sender has sent, and the receiver has freed, since init. */
+/* Reports whether there is room for a record of `span` bytes (shmemi_mail_span). sent and credit:
+ * how many bytes the sender has sent, and the receiver has freed, since init. */
 static inline bool shmemi_mail_fits(uint64_t sent, uint64_t credit, uint32_t span, uint32_t ring)
 {
     return sent + span - credit <= ring;
@@ -193,7 +194,8 @@ static inline void shmemi_mail_remove(struct shmemi_mail *m)
 }
 
 /* Clears the records at the front that the receiver has accepted, and returns the number of the
- * first byte after them. */
+ * first byte after them. It stores 0 with no order: the sender may write there only after an
+ * addition to its credit, which comes later and orders the stores. */
 static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ring)
 {
     for (;;) {

@@ -3,7 +3,8 @@
  * include/shmemx.h describes. They need no job.
  *
  * Handles are numbers that no other object of the process has had. Each function returns 0, or one
- * of the SHMEMX_MESH constants with the reason in error.
+ * of the SHMEMX_MESH constants with the reason in error, which has SHMEMI_MESH_TEXT bytes. The
+ * structs have the members of shmemx_mesh_options_t, shmemx_mesh_block_t and shmemx_mesh_signal_t.
  */
 #ifndef SHMEMI_MESH_H
 #define SHMEMI_MESH_H
