@@ -56,7 +56,8 @@ static void count_call(void)
 #endif
 #define ALL_PES 0, 0, npes /* the active set: PE_start, logPE_stride, PE_size */
 
-/* Defines the function `name`, which makes `times` calls with n elements each. */
+/* Defines the function `name`, which makes `times` calls with n elements each. The strides of
+ * alltoalls are 1, so that it moves what alltoall moves. */
 #define LOOP(name, call)                                                                           \
     static void name(long times, size_t size)                                                      \
     {                                                                                              \
@@ -141,16 +142,16 @@ static void write_source(size_t elements, size_t dest_elements)
     shmem_barrier_all();
 }
 
-/* Fills source and overwrites dest before a collective whose dest has as many elements as its
- * source is measured. */
+/* Fills source and overwrites dest before a collective is measured whose dest has as many elements
+ * as its source. */
 static void prepare(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long));
     root = 0;
 }
 
-/* Fills source and overwrites dest before a collective whose dest has the elements of all PEs is
- * measured. */
+/* Fills source and overwrites dest before a collective is measured whose dest has the elements of
+ * all PEs. */
 static void prepare_gathered(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long) * (size_t)npes);

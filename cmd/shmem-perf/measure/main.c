@@ -293,7 +293,7 @@ static void allocate(void)
 }
 
 /* Finds the NICs that this process uses, from the output of shmem-info --live, which reads the
- * status pages of a running PE. Without shmem-info there are none. */
+ * status pages of a running PE once (--between 0). Without shmem-info there are none. */
 static void find_nics(void)
 {
     char command[4200], text[512];

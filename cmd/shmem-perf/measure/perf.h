@@ -37,13 +37,13 @@ struct figure {
     const char *until; /* the end of one operation: what a time includes */
     enum kind kind;
     enum acting acting;
-    bool half;                 /* an iteration is a round trip, and the value half of its time */
-    bool each_way;             /* bytes of both directions are counted */
-    bool unsized;              /* it has one size */
-    const char *scope;         /* who makes the calls; NULL is the host */
-    bool together;             /* single operations are not timed */
-    size_t unit;               /* the one size, or the number of which all sizes are multiples */
-    size_t most;               /* the largest size; 0: any */
+    bool half;         /* an iteration is a round trip, and the value half of its time */
+    bool each_way;     /* bytes of both directions are counted */
+    bool unsized;      /* it has one size */
+    const char *scope; /* who makes the calls; NULL is the host */
+    bool together;     /* single operations are not timed */
+    size_t unit; /* the one size, or the number of which all sizes are multiples; 0: any size */
+    size_t most; /* the largest size; 0: any */
     long (*burst)(size_t);     /* operations of an iteration; NULL is 1 */
     void (*prepare)(size_t);   /* before the figure, on every PE */
     void (*run)(long, size_t); /* makes so many iterations at a size */
@@ -54,7 +54,8 @@ struct figure {
 extern "C" {
 #endif
 
-/* The figures of the program, which end with NULL, and what it does before and after shmem_init. */
+/* The tables of figures of the program, which end with NULL (each table ends with a figure that has
+ * no test), and what it does before and after shmem_init. */
 extern const struct figure *const perf_tables[];
 void perf_start(void);
 void perf_open(void);

@@ -242,7 +242,8 @@ static bool check_p(size_t s)
     return !acts(BOTH) || *(long *)dst == p_seq;
 }
 
-/* p to successive words, with a quiet after each burst. */
+/* p to successive words, with a quiet after each burst. The values are never 0, the value before.
+ */
 static void p_rate(long n, size_t s)
 {
     long w = rate_burst(s), words = (long)(span / sizeof(long));
@@ -297,7 +298,7 @@ static bool check_g(size_t s)
     return me != 0 || got == 1000 + peer;
 }
 
-#define ONE sizeof(long)
+#define ONE sizeof(long) /* the size of figures of one word */
 const struct figure rma_figures[] = {
     {"put", "latency", "quiet", LATENCY, ORIGIN, .prepare = prepare, .run = put_quiet,
      .check = check_origin},

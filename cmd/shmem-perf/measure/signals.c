@@ -33,7 +33,7 @@ void signals_open(void)
     signal_word = symmetric(sizeof *signal_word);
 #endif
 #if HAVE_MESSAGES
-    counter = shmemx_notify_alloc(1);
+    counter = shmemx_notify_alloc(1 /* counter */);
 #endif
 }
 
@@ -125,7 +125,7 @@ static void notify(long n, size_t size)
 }
 
 /* Puts windows of data with notifications from PE 0 to the last PE, which waits until it has
- * counted the notifications of the whole window. */
+ * counted the notifications of the whole window. Only these two PEs call it (BOTH). */
 static void notify_window(long n, size_t size)
 {
     long w = window_size(size);
@@ -165,18 +165,19 @@ static void message(long n, size_t size)
     while (n-- > 0) {
         if (me != 0)
             receive(size);
-        shmemx_send(src, size, 1, peer);
+        shmemx_send(src, size, 1 /* tag */, peer);
         if (me == 0)
             receive(size);
     }
 }
 
-/* Messages of PE 0 to the last PE, which receives all. */
+/* Messages of PE 0 to the last PE, which receives all: a window of them for each iteration. Only
+ * these two PEs call it (BOTH). */
 static void message_window(long n, size_t size)
 {
     for (n *= window_size(size); n > 0; n--)
         if (me == 0)
-            shmemx_send(src, size, 1, peer);
+            shmemx_send(src, size, 1 /* tag */, peer);
         else
             receive(size);
 }

@@ -53,8 +53,9 @@ bool acts(enum acting acting)
 
 /*
  * Returns the nanoseconds that n iterations take, by the clock of PE 0. If PEs make calls without
- * waiting for each other, the time ends when all have finished. Time that a figure has spent
- * outside its calls (apart) is subtracted.
+ * waiting for each other, the time ends when all have finished: that is so unless PE 0 alone makes
+ * calls, or each call waits for another PE (a round trip, a collective). Time that a figure has
+ * spent outside its calls (apart) is subtracted.
  */
 static double time_batch(const struct figure *f, long n, size_t size)
 {
