@@ -53,6 +53,8 @@ static void next(long i)
     }
 }
 
+/* Makes so many barriers. The functions below do so with the other calls; the active set of those
+ * of OpenSHMEM 1.4 is all PEs: PE_start 0, logPE_stride 0, PE_size npes. */
 static void barrier(long calls)
 {
     while (calls-- > 0)
@@ -116,7 +118,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The nanoseconds that calls take on this PE; PE 0's are printed. */
+/* The nanoseconds that so many calls of op take on this PE; PE 0's are printed. */
 static double time_of(void (*op)(long), long calls)
 {
     shmem_barrier_all();
@@ -145,7 +147,7 @@ static long agree(void (*op)(long))
     return *agreed;
 }
 
-/* Measures an operation and prints the median of its batches. */
+/* Measures an operation and prints the median of its batches, in us for one call. */
 static void row(const char *metric, void (*op)(long))
 {
     double v[BATCHES];
@@ -158,6 +160,7 @@ static void row(const char *metric, void (*op)(long))
     fflush(stdout);
 }
 
+/* Fills source with elements that differ from PE to PE. */
 static void fill(size_t elements)
 {
     for (size_t i = 0; i < elements; i++)
@@ -174,7 +177,9 @@ static void check(const char *metric, size_t i, long want)
                 metric, n * sizeof(long), i, dest[i], want);
 }
 
-/* Measures all calls in which a PE contributes so many bytes. */
+/* Measures all calls in which a PE contributes so many bytes; the calls whose dest has the bytes of
+ * all PEs only if that is not more than `most`. collect gives what fcollect gives, and is not
+ * checked, nor is broadcast: its dest may have the data of either of the last two roots. */
 static void of_size(size_t bytes)
 {
     n = bytes / sizeof(long);

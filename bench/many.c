@@ -39,16 +39,16 @@ static char *piece(char *area, int i)
 
 /* A turn is 64 puts and the answer. One count of turns runs through all figures, so that no signal
  * has to be reset. notify is measured first, so the counter of notifications is PUTS times the
- * count of turns. */
+ * count of turns. It is counter 0, which each program has (SHMEM_NOTIFY_COUNT). */
 static void put_notify(uint64_t turn)
 {
     (void)turn;
     for (int i = 0; i < PUTS; i++)
-        shmemx_putmem_notify_nbi(piece(to, i), piece(from, i), BYTES, 0, peer);
+        shmemx_putmem_notify_nbi(piece(to, i), piece(from, i), BYTES, 0 /* counter */, peer);
 }
 static void await_notify(uint64_t turn)
 {
-    shmemx_notify_wait(0, turn * PUTS);
+    shmemx_notify_wait(0 /* counter */, turn * PUTS);
 }
 
 static void put_signal(uint64_t turn)

@@ -130,8 +130,8 @@ static void memory_rows(const char *when)
 /* Makes an operation of size bytes on peer iters times. */
 typedef void (*op_fn)(long iters, size_t size);
 
-/* Nanoseconds of an iteration: the median of BATCHES batches. Before them, batches grow until one
- * takes half of its share of the budget. */
+/* Nanoseconds of an iteration: the median of BATCHES batches. Before them, 4 iterations warm up,
+ * and batches grow until one takes half of its share of the budget. */
 static double timed(op_fn op, size_t size)
 {
     double t, v[BATCHES];
@@ -268,12 +268,14 @@ static void op_inc_window(long n, size_t s)
         shmem_quiet();
     }
 }
+/* The counter is never -1, so no swap changes it. */
 static void op_cswap(long n, size_t s)
 {
     (void)s;
     while (n--)
         (void)shmem_long_atomic_compare_swap(counter, -1, -2, peer);
 }
+/* The empty asm keeps the compiler from leaving out copies that the next one repeats. */
 static void op_memcpy(long n, size_t s)
 {
     while (n--) {
@@ -403,7 +405,9 @@ static void do_sync_all(long n)
 static size_t coll_n;    /* longs */
 static double off_clock; /* time spent between collectives, not counted */
 
-/* The root changes from call to call, so that each broadcast waits for the one before. */
+/* The root changes from call to call, so that each broadcast waits for the one before. In OpenSHMEM
+ * 1.4 the active set is all PEs (PE_start 0, logPE_stride 0, PE_size npes), and before a pSync
+ * array is used again all PEs must have left the call that had it. */
 static void do_broadcast(long n)
 {
     for (long i = 0; i < n; i++) {
@@ -499,7 +503,7 @@ static void coll(void)
     }
 }
 
-/* Rows of PE 0 and the last PE, which answer each other. */
+/* Rows of PE 0 and the last PE, which answer each other: half of the time of a round trip. */
 static void pingpong(void)
 {
     *flag = 0;

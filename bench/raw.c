@@ -100,7 +100,8 @@ static void open_side(const char *provider, const char *address, int other)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     need(side.memory == MAP_FAILED ? -FI_ENOMEM : 0, "mmap");
     need(fi_mr_reg(domain, side.memory, MEMORY,
-                   FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL),
+                   FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+                   1 /* a key, if the provider makes none */, 0, &mr, NULL),
          "fi_mr_reg");
     side.desc = fi_mr_desc(mr);
     side.word = (volatile uint64_t *)(void *)(side.memory + HEAP);
@@ -120,7 +121,8 @@ static void open_side(const char *provider, const char *address, int other)
         side.free[side.n_free++] = i;
 }
 
-/* Reads completions, which also makes the provider progress, and frees their contexts. */
+/* Reads completions, which also makes the provider progress, and frees their contexts. n is
+ * negative while there are none (-FI_EAGAIN). */
 static void reap(void)
 {
     struct fi_cq_entry entries[32];
@@ -175,6 +177,7 @@ static void volley(void)
         inject(HEAP, side.turn);
 }
 
+/* Waits until all writes have arrived at the other side. */
 static void drain(void)
 {
     while (side.n_free < WINDOW)
@@ -221,7 +224,8 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Nanoseconds an iteration: median of BATCHES batch means. */
+/* Nanoseconds an iteration: median of BATCHES batch means. The last n is twice the number that took
+ * half of a batch's share of the budget. */
 static double timed(void (*op)(long, size_t), size_t size)
 {
     double v[BATCHES];
@@ -261,6 +265,8 @@ static void row(const char *metric, size_t size, double value, const char *unit)
     fflush(stdout);
 }
 
+/* On the first side: prints all rows. The data are not checked, so there are no errors; the row
+ * says that the run was complete. */
 static void measure(int other)
 {
     static const size_t sizes[] = {4096, 65536, (size_t)1 << 20};

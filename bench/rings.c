@@ -44,10 +44,10 @@ static const struct shmemi_device_state *state;
 static const struct shmemi_ring *ring;
 
 /* Pushes a put of 4 bytes to offset place of pe's segment. Returns the time until the proxy has
- * taken it, in us. */
+ * taken it, in us. The slot has the logarithm of the 4 bytes, and context 0, the default one. */
 static double push(uint64_t place, int pe, uint32_t value)
 {
-    struct shmemi_words w = shmemi_pack_p((uint32_t)pe, 0, place, 2, value);
+    struct shmemi_words w = shmemi_pack_p((uint32_t)pe, 0 /* context */, place, 2, value);
     double begin = now(CLOCK_MONOTONIC);
     uint64_t p = shmemi_push(ring, &w, SHMEMI_SLOTS_P);
     if (shmemi_wait_past(ring, &shmemi_progress_of(ring)->tail, p) != 0)
@@ -119,9 +119,10 @@ static void measure(uint64_t place, long *word, int target)
 
     for (int i = 0; i < MANY; i++) {
         double begin = now(CLOCK_MONOTONIC);
-        struct shmemi_words w = shmemi_pack_p_wide((uint32_t)target, 0, place, (uint64_t)i);
+        struct shmemi_words w =
+            shmemi_pack_p_wide((uint32_t)target, 0 /* context */, place, (uint64_t)i);
         shmemi_push(ring, &w, SHMEMI_SLOTS_P_WIDE);
-        shmemi_ring_quiet(state->rings, state->ring_count, 0, 0);
+        shmemi_ring_quiet(state->rings, state->ring_count, 0 /* the ring */, 0 /* context */);
         sample[i] = (now(CLOCK_MONOTONIC) - begin) * 1e6;
     }
     qsort(sample, MANY, sizeof *sample, ascending);

@@ -28,7 +28,7 @@ static double budget_ns = 100e6;
 static char *out, *in;           /* of the process */
 static char *near_out, *near_in; /* symmetric */
 static size_t size;
-static uint64_t count; /* notifications that this PE has waited for */
+static uint64_t count; /* notifications that this PE has waited for, of counter 0 */
 static long wrong;
 
 static double now(void)
@@ -38,15 +38,17 @@ static double now(void)
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+/* A round trip: PE 0 sends and receives, PE 1 receives and sends. Messages have tag 1, and those by
+ * which the PEs agree or end a burst tag 2. */
 static void messages(const char *from, char *to)
 {
     size_t n = 0;
     int tag = 1, sender = peer;
     if (me == 0)
-        shmemx_send(from, size, 1, peer);
+        shmemx_send(from, size, 1 /* tag */, peer);
     wrong += shmemx_recv(to, size, &tag, &sender, &n) != 0 || n != size;
     if (me == 1)
-        shmemx_send(from, size, 1, peer);
+        shmemx_send(from, size, 1 /* tag */, peer);
 }
 
 static void by_message(void)
@@ -62,10 +64,10 @@ static void by_symmetric_message(void)
 static void by_notification(void)
 {
     if (me == 0)
-        shmemx_putmem_notify(near_in, near_out, size, 0, peer);
-    shmemx_notify_wait(0, ++count);
+        shmemx_putmem_notify(near_in, near_out, size, 0 /* counter */, peer);
+    shmemx_notify_wait(0 /* counter */, ++count);
     if (me == 1)
-        shmemx_putmem_notify(near_in, near_out, size, 0, peer);
+        shmemx_putmem_notify(near_in, near_out, size, 0 /* counter */, peer);
 }
 
 static int ascending(const void *a, const void *b)
@@ -79,9 +81,9 @@ static long agree(long n)
 {
     long got = n;
     if (me == 0)
-        shmemx_send(&n, sizeof n, 2, peer);
+        shmemx_send(&n, sizeof n, 2 /* tag */, peer);
     else
-        shmemx_recv(&got, sizeof got, NULL, NULL, NULL);
+        shmemx_recv(&got, sizeof got, NULL, NULL, NULL); /* any tag, from any PE */
     return got;
 }
 
@@ -123,11 +125,12 @@ static double rate(void (*burst)(void))
     return v[BATCHES / 2];
 }
 
+/* BURST messages of 8 bytes from PE 0 to PE 1, and an empty one as the answer. */
 static void message_burst(void)
 {
     for (int i = 0; i < BURST; i++)
         if (me == 0)
-            shmemx_send(out, 8, 1, peer);
+            shmemx_send(out, 8, 1 /* tag */, peer);
         else
             wrong += shmemx_recv(in, 8, NULL, NULL, NULL) != 0;
     if (me == 1)
@@ -136,12 +139,13 @@ static void message_burst(void)
         shmemx_recv(NULL, 0, NULL, NULL, NULL);
 }
 
+/* BURST puts of 8 bytes, each with a notification, and an empty message as the answer. */
 static void notification_burst(void)
 {
     for (int i = 0; i < BURST && me == 0; i++)
-        shmemx_putmem_notify(near_in + 8 * i, out, 8, 0, peer);
+        shmemx_putmem_notify(near_in + 8 * i, out, 8, 0 /* counter */, peer);
     if (me == 1) {
-        shmemx_notify_wait(0, count += BURST);
+        shmemx_notify_wait(0 /* counter */, count += BURST);
         shmemx_send(NULL, 0, 2, peer);
     } else {
         shmemx_recv(NULL, 0, NULL, NULL, NULL);
