@@ -48,6 +48,7 @@ void fill(size_t nelems)
     shmem_barrier_all();
 }
 
+// Ends the program if a word of the target is not the one that its PE has sent.
 void check(size_t nelems)
 {
     std::vector<float> words(2 * nelems);
@@ -57,6 +58,7 @@ void check(size_t nelems)
             give_up("alltoall", "a word differs from the one that was sent");
 }
 
+// On PE 0: prints a row. threads 0: the calls are those of the host, and have no block.
 void report(const char *name, const char *how, size_t bytes, int threads,
             const std::vector<double> &us)
 {
@@ -64,6 +66,7 @@ void report(const char *name, const char *how, size_t bytes, int threads,
         row(BENCH_SYSTEM, {name, how, bytes, threads != 0, threads, "us"}, us);
 }
 
+// The part block: exchanges by one block of a kernel.
 void block()
 {
     uint64_t *ns;
@@ -87,6 +90,7 @@ void block()
     need(cudaFreeHost(ns), "free a time");
 }
 
+// The part stream: exchanges on a stream.
 void stream()
 {
     cudaStream_t stream;

@@ -34,6 +34,7 @@ __device__ uint32_t pattern(size_t word, uint32_t salt)
     return (uint32_t)word * 2654435761u ^ salt;
 }
 
+// Fills memory with the pattern.
 __global__ void fill(uint32_t *p, size_t words, uint32_t salt)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < words;
@@ -41,6 +42,7 @@ __global__ void fill(uint32_t *p, size_t words, uint32_t salt)
         p[i] = pattern(i, salt);
 }
 
+// Adds to *wrong the number of words that differ from the pattern.
 __global__ void compare(const uint32_t *p, size_t words, uint32_t salt, unsigned *wrong)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < words;
@@ -116,7 +118,9 @@ struct bench {
         return (int)std::max<size_t>(3, std::min<size_t>(2000, often));
     }
 
-    // Prints GB/s of up to `times` launches, and ends the program if wrong bytes arrived.
+    // Prints GB/s of up to `times` launches, and ends the program if wrong bytes arrived. A launch
+    // of 3 passes before them warms up. PE 0 makes the calls: a put moves its bytes to PE 1, a get
+    // those of PE 1 to it, so that `source` is the PE whose pattern the other one checks.
     template <kind K> void run(bool walk, size_t bytes, int ctas, int threads, int times)
     {
         std::string name = gets(K) ? "get" : "put";
@@ -131,12 +135,12 @@ struct bench {
         shmem_barrier_all();
         std::vector<double> rates;
         if (shmem_my_pe() == 0) {
-            move<K><<<ctas, threads>>>(to, from, bytes, 3, step, window, 1);
+            move<K><<<ctas, threads>>>(to, from, bytes, 3 /* passes */, step, window, 1 /* PE */);
             float spent = 0;
             for (int i = 0; i < times && (i < least || spent < ms); ++i) {
                 float took = 0;
                 need(cudaEventRecord(begin), "record an event");
-                move<K><<<ctas, threads>>>(to, from, bytes, repeat, step, window, 1);
+                move<K><<<ctas, threads>>>(to, from, bytes, repeat, step, window, 1 /* PE */);
                 need(cudaGetLastError(), "launch a kernel");
                 need(cudaEventRecord(end), "record an event");
                 need(cudaDeviceSynchronize(), "run a kernel");
@@ -162,6 +166,7 @@ struct bench {
     }
 };
 
+// Runs a kind at all sizes: 32 blocks of 1024 threads, and with best other shapes, too.
 template <kind K> void group(bench &b, bool walk, bool best, bool few)
 {
     for (size_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}) {

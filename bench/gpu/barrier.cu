@@ -48,6 +48,7 @@ template <scope S, bool BARRIER> __global__ void loop(uint64_t *ns)
         *ns = clock_ns() - begin;
 }
 
+// Launches the kernel on both PEs, and prints PE 0's microseconds of a call.
 template <scope S, bool BARRIER> void run(uint64_t *ns, int threads)
 {
     std::vector<double> us;

@@ -10,6 +10,7 @@
 // The value that a kernel stores when a wait of its own has timed out.
 const uint64_t gave_up = ~uint64_t(0);
 
+// Stores a value to a bell, after all earlier writes of the thread.
 __device__ __forceinline__ void ring(uint64_t *bell, uint64_t value)
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(bell), "l"(value) : "memory");

@@ -20,6 +20,7 @@ const size_t largest = 1 << 20;
 const int launches = 6; // the first is not counted
 const int warm = 2;     // rounds of a launch that are not timed
 
+// Puts a piece with its signal by a warp.
 __device__ __forceinline__ void put_piece(bool nbi, char *to, char *from, size_t bytes,
                                           uint64_t *signal, uint64_t value, int peer)
 {
@@ -121,6 +122,7 @@ struct bench {
         shmem_barrier_all();
     }
 
+    // On PE 1: ends the program if a byte of a piece is not the one of the source.
     void compare(const char *name, bool scatter, size_t bytes, char want)
     {
         shmem_barrier_all();
@@ -140,6 +142,8 @@ struct bench {
         return bytes > 65536 ? 5 : 20;
     }
 
+    // Prints us of 64 puts with signals, until PE 1's answer. PE 1's kernel has a thread for each
+    // signal.
     void signal(const char *how, bool nbi, bool scatter, size_t bytes, int ctas, int threads)
     {
         std::vector<double> us;
@@ -149,9 +153,9 @@ struct bench {
         for (int i = 0; i < launches; ++i) {
             if (me == 0)
                 bursts<<<ctas, threads>>>(nbi, scatter, to, from, bytes, signals, answer, next, n,
-                                          1, ns);
+                                          1 /* PE */, ns);
             else
-                answers<<<1, pieces>>>(signals, answer, next, n, 0);
+                answers<<<1, pieces>>>(signals, answer, next, n, 0 /* PE */);
             need(cudaGetLastError(), "launch a kernel");
             need(cudaDeviceSynchronize(), "run a kernel");
             next += warm + n;
@@ -164,6 +168,8 @@ struct bench {
             row(BENCH_SYSTEM, {"burst_signal", how, bytes, ctas, threads, "us"}, us);
     }
 
+    // Prints us of 64 puts without signals. next changes although no signal has it, so that the
+    // next figure fills the source with another byte.
     void quiet(const char *name, bool each, size_t bytes)
     {
         std::vector<double> us;
@@ -172,7 +178,7 @@ struct bench {
         fill(bytes);
         for (int i = 0; i < launches; ++i) {
             if (me == 0) {
-                quiets<<<1, 32>>>(each, to, from, bytes, n, 1, ns);
+                quiets<<<1, 32>>>(each, to, from, bytes, n, 1 /* PE */, ns);
                 need(cudaGetLastError(), "launch a kernel");
                 need(cudaDeviceSynchronize(), "run a kernel");
                 if (i > 0)

@@ -41,6 +41,7 @@ template <class F> F driver(const char *name, unsigned version)
 }
 #define DRIVER(name, version) auto name = driver<PFN_##name##_v##version>(#name, version)
 
+// The MiB of GPU memory that are free.
 double free_mib()
 {
     size_t free_bytes, all;
@@ -111,6 +112,7 @@ CUDA_MEMCPY2D two_rows(const void *from, CUdeviceptr to, size_t bytes)
     return c;
 }
 
+// The part memory.
 void memory()
 {
     DRIVER(cuCtxCreate, 3020);
@@ -230,6 +232,7 @@ template <class Start> double trip_us(words *w, cudaStream_t stream, Start start
     return took.count() / trips;
 }
 
+// The part arrive.
 void arrivals()
 {
     DRIVER(cuCtxCreate, 3020);
@@ -302,6 +305,7 @@ __global__ void held(const uint64_t *signal, uint64_t *told)
         ring(told, gave_up);
 }
 
+// The part within.
 void within()
 {
     DRIVER(cuCtxCreate, 3020);

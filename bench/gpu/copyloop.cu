@@ -65,6 +65,7 @@ struct side {
     cudaStream_t kernel, copies;
 };
 
+// Opens a GPU, and allocates what its side has.
 void open(side &s, int gpu)
 {
     need(cudaSetDevice(gpu), "take GPU");
@@ -82,6 +83,7 @@ void open(side &s, int gpu)
     need(cudaStreamCreateWithFlags(&s.copies, cudaStreamNonBlocking), "create a stream");
 }
 
+// Before a launch: sets the signal and the bell of a side to 0.
 void reset(side &s, int gpu)
 {
     need(cudaSetDevice(gpu), "take GPU");

@@ -75,13 +75,13 @@ int main(int argc, char **argv)
             report("host_put", n,
                    time(
                        [&] {
-                           shmem_putmem(to, from, n, 1);
+                           shmem_putmem(to, from, n, 1 /* PE */);
                            shmem_quiet();
                        },
                        nothing));
             report("host_put_nbi", n,
-                   time([&] { shmem_putmem_nbi(to, from, n, 1); }, [] { shmem_quiet(); }));
-            report("host_get", n, time([&] { shmem_getmem(from, to, n, 1); }, nothing));
+                   time([&] { shmem_putmem_nbi(to, from, n, 1 /* PE */); }, [] { shmem_quiet(); }));
+            report("host_get", n, time([&] { shmem_getmem(from, to, n, 1 /* PE */); }, nothing));
         }
     shmem_barrier_all();
     shmem_finalize();

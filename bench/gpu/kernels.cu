@@ -79,7 +79,7 @@ __global__ void push_bursts(struct bench_target t, uint64_t each)
         if (!b.open)
             return;
         for (uint32_t k = 0; k < BENCH_BURST_OPS; k++) {
-            struct shmemi_words w = bench_words(BENCH_P, first + i + k, 0);
+            struct shmemi_words w = bench_words(BENCH_P, first + i + k, 0 /* no source */);
             shmemi_burst_store(&b, k, &w, SHMEMI_SLOTS_P);
         }
         shmemi_burst_end(&b);
@@ -97,7 +97,7 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
     for (uint64_t i = 0; i < count; i++) {
         long long t0 = clock64();
         if (kind == BENCH_ACK_FETCH) {
-            uint32_t at = shmemi_reply_claim(&r, 0);
+            uint32_t at = shmemi_reply_claim(&r, 0 /* where the search begins */);
             if (at == SHMEMI_NO_REPLY)
                 return;
             uint32_t turn = shmemi_reply_turn(&r, at);
@@ -108,10 +108,10 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
             if (shmemi_reply_wait(&r, at, turn, &value) != 0)
                 return;
         } else {
-            struct shmemi_words w = bench_words(BENCH_P, i, 0);
+            struct shmemi_words w = bench_words(BENCH_P, i, 0 /* no source */);
             uint64_t p = shmemi_push(&r, &w, SHMEMI_SLOTS_P);
             if (kind == BENCH_ACK_QUIET) {
-                if (shmemi_ring_quiet(&r, 1, 0, 0) != 0)
+                if (shmemi_ring_quiet(&r, 1 /* ring */, 0 /* its number */, 0 /* context */) != 0)
                     return;
             } else if (kind == BENCH_ACK_TAIL) {
                 if (shmemi_wait_past(&r, &shmemi_progress_of(&r)->tail, p) != 0)
@@ -131,7 +131,8 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
 
 /* Pushes `count` operations, one each period_ps from the time `start` on, each with the time at
  * which it was due. It is launched with blocks of one thread: threads of a warp would wait for each
- * other, and their waits have different lengths. */
+ * other, and their waits have different lengths. A slot has the logarithm of 4 bytes, and PE and
+ * context 0. */
 __global__ void paced(struct bench_target t, uint64_t start, uint64_t period_ps, uint64_t count)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];
@@ -140,7 +141,7 @@ __global__ void paced(struct bench_target t, uint64_t start, uint64_t period_ps,
         uint64_t due = i * period_ps / 1000;
         while (global_ns() < start + due)
             ;
-        struct shmemi_words w = shmemi_pack_p(0, 0, due, 2, (uint32_t)i);
+        struct shmemi_words w = shmemi_pack_p(0 /* PE */, 0 /* context */, due, 2, (uint32_t)i);
         shmemi_push(&r, &w, SHMEMI_SLOTS_P);
         if (++pushed % BENCH_LOOK == 0 && stopped(&r))
             return;
@@ -182,6 +183,8 @@ const char *gpu_error()
     return error_text;
 }
 
+/* The functions of the table of producers (producer.h). Each selects the GPU anew, because the
+ * caller is a goroutine, which may run on another thread than before. */
 int gpu_push(int load, uint32_t blocks, uint32_t threads, uint64_t each,
              const struct bench_target *target)
 {

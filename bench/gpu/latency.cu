@@ -77,15 +77,15 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // Prints us an operation. The first launch, which does not count, finds how many operations
-    // take some 10 ms.
+    // Prints us an operation on PE 1; every is that of loop. The first launch, which does not
+    // count, finds how many operations take some 10 ms.
     template <scope S, operation O>
     void run(const char *name, const char *how, size_t bytes, int threads, int every)
     {
         std::vector<double> us;
         int n = 50;
         for (int i = 0; i <= launches; ++i) {
-            loop<S, O><<<1, threads>>>(to, from, bytes, n, every, 1, ns);
+            loop<S, O><<<1, threads>>>(to, from, bytes, n, every, 1 /* PE */, ns);
             need(cudaGetLastError(), "launch a kernel");
             need(cudaDeviceSynchronize(), "run a kernel");
             double each = (double)*ns / n / 1e3;
@@ -119,6 +119,7 @@ void each(bench &b)
     }
 }
 
+// The part few.
 void few(bench &b)
 {
     b.launches = 3;
@@ -129,6 +130,7 @@ void few(bench &b)
     }
 }
 
+// The part ways.
 void ways(bench &b)
 {
     for (size_t bytes : {8, 64, 512, 4096, 32768, 262144}) {

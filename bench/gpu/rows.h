@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+// Ends the program with a message.
 [[noreturn]] static inline void give_up(const char *what, const char *why)
 {
     fprintf(stderr, "bench: %s: %s\n", what, why);
@@ -20,6 +21,7 @@
     _Exit(1);
 }
 
+// Ends the program with a message if a call of CUDA has failed.
 static inline void need(cudaError_t e, const char *what)
 {
     if (e != cudaSuccess)

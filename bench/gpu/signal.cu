@@ -19,6 +19,8 @@ enum trip { SIGNAL, PUT_SIGNAL, PUT_NOTIFY };
 
 const int counter = 0; // the notification counter
 
+// Waits until a signal, or the notification counter, is at least value: one thread polls, and the
+// others wait for it.
 template <scope S, trip T>
 __device__ __forceinline__ void await_trip(uint64_t *signal, uint64_t value)
 {
@@ -100,6 +102,7 @@ struct bench {
     }
 };
 
+// Runs a trip with bytes in all scopes that suit each size.
 template <trip T> void puts_of(bench &b, const char *name, const std::vector<size_t> &sizes)
 {
     for (size_t bytes : sizes) {

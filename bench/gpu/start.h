@@ -13,6 +13,7 @@
 #include "names.h"
 #include "rows.h"
 
+// Selects the GPU of a PE and opens it.
 static inline void take_gpu(int pe)
 {
     int n = 0;

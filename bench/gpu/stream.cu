@@ -56,6 +56,7 @@ struct bench {
     }
 };
 
+// The part reduce: first one sum that is checked, then the times.
 void reduce(bench &b)
 {
     auto *source = (float *)b.from, *target = (float *)b.to;
