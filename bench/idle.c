@@ -25,6 +25,7 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Sleeps for a second. */
 static void pass_second(void)
 {
     struct timespec second = {.tv_sec = 1};

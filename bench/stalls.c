@@ -36,6 +36,7 @@ static double now_ms(void)
     return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
+/* The thread that wakes every BEAT_MS. main reads beat_ms after it has ended. */
 static void *beat(void *unused)
 {
     double last = now_ms();
@@ -57,7 +58,8 @@ static uint64_t next(uint64_t below)
     return (state >> 33) % below;
 }
 
-/* Makes a random call among n PEs, and returns which. */
+/* Makes a random call among n PEs, and returns which. Each PE draws the same numbers. A collect has
+ * at most 4096 elements of each PE, for which `more` has space. */
 static int call(int n)
 {
     int which = (int)next(CALLS);

@@ -107,6 +107,8 @@ static void next_sync(long i)
         shmem_barrier_all();
 }
 
+/* The functions below make n calls. The active set of those of OpenSHMEM 1.4 is all PEs: PE_start
+ * 0, logPE_stride 0, PE_size npes. */
 static void sums(long n)
 {
     for (long i = 0; i < n; i++) {
@@ -199,8 +201,10 @@ static double figure(const char *name, size_t size, void (*op)(long), double bud
     return took[BATCHES / 2];
 }
 
-/* Makes one delay. PE 0 returns the recovery in milliseconds, and says when all PEs stop. An
- * iteration of the loop is two barriers, and is quick if it takes at most quick_us. */
+/* Makes one delay. PE 0 returns the recovery in milliseconds, and says when all PEs stop; the
+ * result of others has no meaning. An iteration of the loop is two barriers, and is quick if it
+ * takes at most quick_us. began is a ring of SOON times: entry n % SOON is that of SOON iterations
+ * ago, from iteration SOON on. */
 static double recovery(double quick_us)
 {
     double end = 0, began[SOON]; /* the end of the sleep; when the last SOON iterations began */
@@ -239,6 +243,8 @@ struct beside {
     uint64_t counts[COUNTERS];
 };
 
+/* Reads the counts. What cannot be read stays 0. In /proc/stat, stolen time is the eighth number.
+ */
 static struct beside beside(void)
 {
     struct beside b = {.at_us = now_us()};

@@ -50,6 +50,7 @@ static uint64_t roll(void)
     return dice ^= dice << 17;
 }
 
+/* n bursts of puts of a word each, to random words, each with a quiet. */
 static void random_words(long n)
 {
     while (n--) {
@@ -61,6 +62,7 @@ static void random_words(long n)
 
 static size_t at; /* where the next burst goes */
 
+/* n bursts of puts to successive words, each with a quiet. */
 static void successive_words(long n)
 {
     while (n--) {
@@ -77,7 +79,8 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Millions a second: the median of BATCHES batches. */
+/* Millions of puts a second: the median of BATCHES batches, of twice as many bursts as took half of
+ * a batch's share of the budget. */
 static double rate(void (*op)(long))
 {
     double v[BATCHES];

@@ -68,13 +68,15 @@ struct bench_view {
 /* One run: the request, then the results. */
 struct bench_run {
     uint64_t operations; /* to be consumed */
-    uint64_t limit_ns;   /* after which the run is given up */
+    uint64_t limit_ns;   /* without an operation, after which the run is given up */
     int paced;           /* steady load: post the operations, to measure their delays */
     int yields;          /* the machine has few cores: yield while nothing arrives */
 
-    uint64_t consumed, sum, unknown, batches; /* operations, the sum of their fields, ... */
-    uint64_t first_ns, last_ns;
-    int gave_up;
+    /* Operations that were taken, the sum of their fields, those of an unknown code, and how many
+     * batches there were. */
+    uint64_t consumed, sum, unknown, batches;
+    uint64_t first_ns, last_ns; /* when the first batch was there, and when the run ended */
+    int gave_up;                /* no operation came for limit_ns */
 };
 
 uint64_t bench_now(void); /* CLOCK_MONOTONIC in ns */

@@ -32,6 +32,8 @@ static int stopped(const struct shmemi_ring *r)
     return shmemi_load_far32(&shmemi_progress_of(r)->stopped) != 0;
 }
 
+/* Pushes this thread's operations of a load into its ring, number by number, so that all threads
+ * together push each number once. */
 static void push_body(const struct task *t)
 {
     const struct shmemi_ring *r = &t->target.rings[t->number % t->target.count];
@@ -40,7 +42,7 @@ static void push_body(const struct task *t)
         for (uint64_t i = 0; i < t->each && !stopped(r); i += BENCH_BURST_OPS) {
             struct shmemi_burst b = shmemi_burst_begin(r, BENCH_BURST_OPS, SHMEMI_SLOTS_P);
             for (uint32_t k = 0; k < BENCH_BURST_OPS; k++) {
-                struct shmemi_words w = bench_words(BENCH_P, first + i + k, 0);
+                struct shmemi_words w = bench_words(BENCH_P, first + i + k, 0 /* no source */);
                 shmemi_burst_store(&b, k, &w, SHMEMI_SLOTS_P);
             }
             shmemi_burst_end(&b);
@@ -62,6 +64,8 @@ static void push_body(const struct task *t)
     }
 }
 
+/* Pushes one operation after the other into ring 0, and stores the ns until each was acknowledged.
+ * The two numbers behind the samples are ticks and ns of all; here a tick is 1 ns. */
 static void ack_body(const struct task *t)
 {
     const struct shmemi_ring *r = &t->target.rings[0];
@@ -69,7 +73,7 @@ static void ack_body(const struct task *t)
     for (uint64_t i = 0; i < t->each; i++) {
         uint64_t t0 = bench_now();
         if (t->kind == BENCH_ACK_FETCH) {
-            uint32_t at = shmemi_reply_claim(r, 0);
+            uint32_t at = shmemi_reply_claim(r, 0 /* where the search begins */);
             if (at == SHMEMI_NO_REPLY)
                 return;
             uint32_t turn = shmemi_reply_turn(r, at);
@@ -80,11 +84,11 @@ static void ack_body(const struct task *t)
             if (shmemi_reply_wait(r, at, turn, &value) != 0)
                 return;
         } else {
-            struct shmemi_words w = bench_words(BENCH_P, i, 0);
+            struct shmemi_words w = bench_words(BENCH_P, i, 0 /* no source */);
             uint64_t p = shmemi_push(r, &w, SHMEMI_SLOTS_P);
             /* On the host, BENCH_ACK_BARE waits as BENCH_ACK_TAIL does. */
             if (t->kind == BENCH_ACK_QUIET
-                    ? shmemi_ring_quiet(r, 1, 0, 0) != 0
+                    ? shmemi_ring_quiet(r, 1 /* ring */, 0 /* its number */, 0 /* context */) != 0
                     : shmemi_wait_past(r, &shmemi_progress_of(r)->tail, p) != 0)
                 return;
         }
@@ -93,6 +97,8 @@ static void ack_body(const struct task *t)
     t->samples[t->each] = t->samples[t->each + 1] = bench_now() - begin;
 }
 
+/* Pushes this thread's operations when they are due: number, number + of, ... of all of them. A
+ * slot has the time as dest, the logarithm of 4 bytes, and PE and context 0. */
 static void paced_body(const struct task *t)
 {
     for (uint64_t i = t->number; i < t->each; i += t->of) {
@@ -103,7 +109,7 @@ static void paced_body(const struct task *t)
             __builtin_ia32_pause();
 #endif
         }
-        struct shmemi_words w = shmemi_pack_p(0, 0, due, 2, (uint32_t)i);
+        struct shmemi_words w = shmemi_pack_p(0 /* PE */, 0 /* context */, due, 2, (uint32_t)i);
         shmemi_push(r, &w, SHMEMI_SLOTS_P);
         if (i % BENCH_LOOK == t->number && stopped(r))
             return;

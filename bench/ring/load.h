@@ -26,7 +26,8 @@ SHMEMI_HD int bench_slots(int load)
     return load == BENCH_PUT ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_P;
 }
 
-/* Operation number id of a run. Each field takes many values. */
+/* Operation number id of a run. Each field takes many values; source is the address of the 8 bytes
+ * of a put. Puts want no reply (0, 0), and the width of a p is the logarithm of 4 bytes. */
 SHMEMI_HD struct shmemi_words bench_words(int load, uint64_t id, uint64_t source)
 {
     uint32_t pe = (uint32_t)id & 0xfffff;

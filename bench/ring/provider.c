@@ -46,7 +46,9 @@ void bench_post(struct bench_null *n, const struct bench_request *r, int count)
     __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
 }
 
-/* Posts an operation that is a message of size bytes, or a part of one. */
+/* Posts an operation that is a message of size bytes, or a part of one, to the queue of 256
+ * entries.
+ */
 static void post_one(struct bench_null *n, uint32_t pe, const struct shmemi_header *h, size_t size)
 {
     uint64_t *e = n->entries[n->posted++ & 255];
