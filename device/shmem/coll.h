@@ -128,7 +128,7 @@ SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
         char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
         if (to != NULL && to != from)
             shmemi_copy_units<uint32_t, 0 /* FAR */, 4>(shmemi_side_by_side<uint32_t>(), to, from,
-                                                        0u, bytes / 4, 1u);
+                                                        0u /* first */, bytes / 4, 1u);
     }
 }
 

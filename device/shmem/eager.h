@@ -105,8 +105,9 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
             shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to,
                                       nbytes, epoch);
         else if (SCOPE::rank() == 0)
-            shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),
-                                 shmemi_eager_signal(nbytes, epoch));
+            shmemi_store_element(
+                to + shmemi_eager_signal_at(0 /* tile */, nbytes, SHMEMI_EAGER_NOTIFY),
+                shmemi_eager_signal(nbytes, epoch));
     }
     if (buffer == NULL)
         return;
@@ -240,7 +241,7 @@ SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint3
 #pragma unroll
     for (uint32_t k = 0; k < BATCH; k++) {
         uint32_t at = first + k * step;
-        a[k] = b[k] = shmemi_eager_packet(0, r->epoch);
+        a[k] = b[k] = shmemi_eager_packet(0 /* data */, r->epoch);
         if (at + SHMEMI_EAGER_PACKET_SIGNAL < r->nbytes)
             shmemi_load_pair(r->slot + 2 * (uint64_t)at, &a[k], &b[k]);
         else if (at < r->nbytes)

@@ -53,9 +53,9 @@ SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int co
     SCOPE::sync();
     if (SCOPE::rank() != 0)
         return;
-    shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),
+    shmemi_store_element(to + shmemi_eager_signal_at(0 /* tile */, nbytes, SHMEMI_EAGER_NOTIFY),
                          shmemi_eager_signal(nbytes, epoch));
-    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1);
+    shmemi_add_signal((char *)shmemi_counter(image, counter) + (to - place), 1 /* value */);
 }
 
 #endif

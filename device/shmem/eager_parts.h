@@ -205,7 +205,7 @@ SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_
     } else {
         SCOPE::sync();
         if (SCOPE::rank() == 0) {
-            at += shmemi_eager_signal_at(0, n, SHMEMI_EAGER_NONE);
+            at += shmemi_eager_signal_at(0 /* tile */, n, SHMEMI_EAGER_NONE);
             shmemi_store_weak(at, shmemi_eager_signal(n, epoch));
             shmemi_store_weak(at + 8, (uint64_t)0);
         }

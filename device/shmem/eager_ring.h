@@ -104,8 +104,9 @@ SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *ima
     const uint32_t nbytes = e.nbytes, tile = e.tile;
     const uint64_t signal = shmemi_eager_signal(nbytes, epoch);
     if (tile == SHMEMI_EAGER_NOTIFY)
-        shmemi_p<uint64_t>(
-            image, call, (uint64_t *)(place + shmemi_eager_signal_at(0, nbytes, tile)), signal, pe);
+        shmemi_p<uint64_t>(image, call,
+                           (uint64_t *)(place + shmemi_eager_signal_at(0 /* tile */, nbytes, tile)),
+                           signal, pe);
     shmemi_fence(image, call);
     if (tile == SHMEMI_EAGER_NOTIFY) {
         shmemi_put_notify_ring<0 /* NBI */>(image, NULL, NULL, 0,

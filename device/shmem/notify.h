@@ -47,10 +47,10 @@ SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int n
 }
 
 /*
- * Pushes a put with its notification into the ring. The notification then adds to the word in main
- * memory, like one that the host sends: job.notify_at is the offset of these words, of 8 bytes, in
- * the segment of each PE. Without bytes only the notification is sent. NBI: does not wait until the
- * source may be used again.
+ * Pushes a put with its notification into the ring. The notification then adds 1 to the word in
+ * main memory, like one that the host sends: job.notify_at is the offset of these words, of 8
+ * bytes, in the segment of each PE. Without bytes only the notification is sent. NBI: does not wait
+ * until the source may be used again.
  */
 template <int NBI>
 SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
@@ -97,7 +97,7 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
             shmemi_copy<SCOPE, 0 /* FAR */>(to, source, bytes);
         SCOPE::sync();
         if (SCOPE::rank() == 0)
-            shmemi_add_signal(at, 1);
+            shmemi_add_signal(at, 1 /* value */);
     } else {
         SCOPE::sync();
         if (SCOPE::rank() == 0)

@@ -62,7 +62,7 @@ SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t
     for (uint32_t i = 0; i < count && count <= SHMEMI_QUIETED; i++) {
         struct shmemi_ring_near *near = shmemi_near_of(&rings[i]);
         if ((i != mine && shmemi_load_near(&near->head) == shmemi_load_near(&near->quieted)) ||
-            shmemi_claim_near(&near->noting, 1) != 0)
+            shmemi_claim_near(&near->noting, 1 /* bits */) != 0)
             continue;
         shmemi_store_near(&near->noted, shmemi_load_near(&near->head));
         noted |= (uint64_t)1 << i;
@@ -88,7 +88,7 @@ SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t n
         if (i == mine && shmemi_load_near(&near->head) == position + 1)
             position++;
         shmemi_store_near(&near->quieted, position);
-        shmemi_release_claim(&near->noting, 1);
+        shmemi_release_claim(&near->noting, 1 /* bits */);
     }
 }
 

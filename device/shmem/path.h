@@ -166,8 +166,9 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
     shmemi_submit(&op);
 }
 
-/* Called before a request to the proxy: chooses the ring, claims a place for the reply in it, and
- * remembers how many replies the place has had. If the job ends, so does the thread. */
+/* Called before a request to the proxy: chooses the ring, claims a place for the reply in it (the
+ * search begins at the thread's number), and remembers how many replies the place has had. If the
+ * job ends, so does the thread. */
 SHMEMI_COLD void shmemi_open_reply(const struct shmemi_device_image *image, int pe,
                                    struct shmemi_pending_reply *q)
 {

@@ -63,12 +63,12 @@ SHMEMI_HD int shmemi_await_read(const struct shmemi_ring *r, uint64_t goal)
     uint32_t polls = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
     while ((int64_t)(goal - shmemi_load_near(&shmemi_near_of(r)->tail)) > 0) {
-        if (shmemi_claim_near(&shmemi_near_of(r)->poller, 1) == 0) {
+        if (shmemi_claim_near(&shmemi_near_of(r)->poller, 1 /* bits */) == 0) {
             struct shmemi_ring_near *near = shmemi_near_of(r);
             uint64_t tail = shmemi_acquire_far(&shmemi_progress_of(r)->tail);
             uint32_t stopped = shmemi_load_far32(&shmemi_progress_of(r)->stopped);
             shmemi_publish_near(&near->tail, tail);
-            shmemi_release_claim(&near->poller, 1);
+            shmemi_release_claim(&near->poller, 1 /* bits */);
             if ((int64_t)(goal - tail) <= 0)
                 return 0;
             if (stopped)

@@ -178,8 +178,8 @@ struct shmemi_cell_put {
 
 /*
  * Reserves a position and its cell for a put, and packs its words. If the ring was stopped, the put
- * has no slots and no bytes, and the steps that follow do nothing. It wants no reply (0, 0),
- * because the source may be used again once the bytes are in the cell.
+ * has no slots and no bytes, and the steps that follow do nothing. It wants no reply, because the
+ * source may be used again once the bytes are in the cell.
  */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
@@ -190,11 +190,12 @@ SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmem
     p->position = shmemi_reserve_cell(p->op.ring, (uint64_t)p->op.slots, &status);
     uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(p->op.ring, p->position);
     if (c->kind == 0)
-        p->op.words =
-            shmemi_pack_put((uint32_t)c->pe, 0 /* context */, c->dest, local, c->bytes, 0, 0);
+        p->op.words = shmemi_pack_put((uint32_t)c->pe, 0 /* context */, c->dest, local, c->bytes,
+                                      0 /* want */, 0 /* reply */);
     else
-        p->op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0 /* context */, c->dest, local,
-                                             c->bytes, 0, 0, c->kind, c->value, c->signal_at);
+        p->op.words =
+            shmemi_pack_put_signal((uint32_t)c->pe, 0 /* context */, c->dest, local, c->bytes,
+                                   0 /* want */, 0 /* reply */, c->kind, c->value, c->signal_at);
     p->bytes = status == 0 ? (uint32_t)c->bytes : 0;
     if (status != 0)
         p->op.slots = 0;

@@ -96,7 +96,8 @@ static __constant__ struct shmemi_device_image shmemi_here;
 /*
  * Copies the image, or zeros where it is NULL, to this unit's symbol on a device. It uses a stream
  * of its own: on the default stream the copy would wait for every kernel that runs, and one of
- * those may wait for a peer.
+ * those may wait for a peer. Returns 0, or the first error before or in the copy; an error of the
+ * steps that clean up after it is dropped.
  */
 static inline int shmemi_unit_set(const struct shmemi_device_image *image, int device)
 {
@@ -146,7 +147,8 @@ static inline struct shmemi_unit *shmemi_unit(void)
     return &unit;
 }
 
-/* Registers the unit with libshmem.so when the program or its library is loaded. */
+/* Registers the unit with libshmem.so when the program or its library is loaded. The value only
+ * makes the call an initialiser. */
 static inline int shmemi_unit_begin(void)
 {
     SHMEMI_DEVICE_REGISTER(shmemi_unit());
