@@ -30,8 +30,8 @@ static inline void shmemi_wake_sleepers(uint32_t *sleepers, uint32_t *wakes)
     (void)syscall(SYS_futex, wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Ends the nap of the proxy, which sleeps while *napping is set. No other thread does, so
- * one is woken. */
+/* Ends the nap of the proxy, which sleeps while *napping is set. No other thread does, so one is
+ * woken. */
 static inline void shmemi_end_nap(uint32_t *napping)
 {
     if (__atomic_exchange_n(napping, 0, __ATOMIC_SEQ_CST))

@@ -102,7 +102,7 @@ SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint3
     struct shmemi_words words =
         narrow ? shmemi_pack_amo((uint32_t)pe, 0 /* context */, at, kind, width, (uint32_t)v)
                : shmemi_pack_amo_wide((uint32_t)pe, 0 /* context */, at, kind, width, v,
-                                      0 /* comparand */, 0 /* no reply */, 0);
+                                      0 /* comparand */, 0 /* want */, 0 /* reply */);
     shmemi_send(image, pe, &words, narrow ? SHMEMI_SLOTS_AMO : SHMEMI_SLOTS_AMO_WIDE);
 }
 

@@ -1,9 +1,8 @@
 /*
  * memory.h: every access of a producer to memory that others see, named by its purpose. A producer
  * is a thread that pushes operations into a ring, of a kernel or of the host, and the proxy is the
- * thread of the host that carries them out. On the GPU
- * each is one instruction of access.h or atoms.h, whose scope and order the tests pin in the PTX;
- * on the host it is a builtin.
+ * thread of the host that carries them out. On the GPU each access is one instruction of access.h
+ * or atoms.h, whose scope and order the tests pin in the PTX; on the host it is a builtin.
  *
  * Near memory is shared among producers only (device memory for a GPU); far memory also with the
  * proxy (pinned host memory).

@@ -109,7 +109,8 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 /*
  * Returns the value of a counter, the sum of its two words. polls counts the polls of a wait, and
  * *main keeps the value of the word in main memory between the polls that load it, of which the
- * first, poll 0, is one. The bytes of all puts that the sum counts are visible afterwards.
+ * first, poll 0, is one. The caller sets *main to 0 before that, because a counter may have no word
+ * in main memory. The bytes of all puts that the sum counts are visible afterwards.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
                                   uint32_t polls, uint64_t *main)
@@ -155,9 +156,10 @@ SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, ui
 /*
  * Sets a counter of this PE to value. It stores the difference into the word in main memory (below
  * 0 it wraps around, as does the sum), and leaves the word to which kernels' stores add; so it may
- * lose only an addition of the host or the network that arrives meanwhile. The fence orders the new
- * value before any later access by which this thread, or a thread that synchronises with it, may
- * let a PE notify again.
+ * lose only an addition of the host or the network that arrives meanwhile. A counter that
+ * is one word is set itself, and may lose any addition that arrives meanwhile. The fence orders the
+ * new value before any later access by which this thread, or a thread that synchronises with it,
+ * may let a PE notify again.
  */
 SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
                                   int notify, uint64_t value)

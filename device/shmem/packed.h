@@ -86,8 +86,8 @@ SHMEMI_D uint32_t shmemi_line_number(uint64_t round)
     return (uint32_t)(round % 0xffffffff) + 1;
 }
 
-/* Stores a line: 8 bytes of data in two words, each with the number in its upper half. A
- * reader sees each word whole, and may see one without the other. */
+/* Stores a line: 8 bytes of data in two words, each with the number in its upper half. A reader
+ * sees each word whole, and may see one without the other. */
 SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 {
     uint64_t high = (uint64_t)number << 32;

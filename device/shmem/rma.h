@@ -98,9 +98,8 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 /*
  * A put through the ring. dest and signal_at are offsets in the PE's segment. kind is the operation
  * on the signal (SHMEMI_KIND_SET or SHMEMI_KIND_ADD), with value; 0: there is no signal. The
- * arguments are in memory, since in
- * registers, with those of the functions called below, they would be more than each of 1024 threads
- * has.
+ * arguments are in memory, since in registers, with those of the functions called below, they would
+ * be more than each of 1024 threads has.
  */
 struct shmemi_put_call {
     const struct shmemi_device_image *image;
@@ -327,10 +326,10 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_c
 
 /*
  * Pushes a put, in the form that shmemi_put_method chooses. NBI: does not wait until the source may
- * be used again. If the proxy or the NIC reads the bytes
- * later, a fence precedes the slots: it makes the writes of this thread, and of the threads with
- * which it has synchronised, visible to them. Inlined, since a function would take registers on top
- * of those of the functions that it calls.
+ * be used again. If the proxy or the NIC reads the bytes later, a fence precedes the slots: it
+ * makes the writes of this thread, and of the threads with which it has synchronised, visible to
+ * them. Inlined, since a function would take registers on top of those of the functions that it
+ * calls.
  */
 template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)
 {

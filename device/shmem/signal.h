@@ -163,14 +163,14 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     }
 }
 
-/* Returns the value of a signal of this PE; data that was sent before the signal is then
- * visible. */
+/* Returns the value of a signal of this PE; data that was sent before the signal is then visible.
+ * The check of the PE stops a kernel that has no job. */
 SHMEMI_D uint64_t shmemi_signal_fetch(const struct shmemi_device_image *image, uint32_t call,
                                       const uint64_t *signal)
 {
     uint64_t v;
-    shmemi_check_pe(image, call, image->job.me, signal, 8);
-    shmemi_check_range(image, call, image->job.me, signal, 8);
+    shmemi_check_pe(image, call, image->job.me, signal, 8 /* bytes */);
+    shmemi_check_range(image, call, image->job.me, signal, 8 /* bytes */);
     shmemi_load_flag(signal, &v);
     return v;
 }

@@ -103,7 +103,8 @@ SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
 
 /*
  * Signals all PEs of a team, this one included, in which this GPU can address the memory of each:
- * every thread of the scope signals some of them, after a fence.
+ * every thread of the scope signals some of them. The stores are relaxed: each thread that signals
+ * has made a fence before.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,

@@ -136,8 +136,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
 
 /*
  * Combines rows of which some must be fetched: as many at a time as fit into a chunk, or a part of
- * one row. A row has at least one element, and a chunk a whole number of them: the sizes of both
- * are powers of two.
+ * one row. A row has at least one element. A chunk has a whole number of elements, because the
+ * bytes of both are powers of two; so no step ends within an element.
  */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
