@@ -38,7 +38,7 @@ SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_imag
         t.claim = m.work.turns;
         /* A warp that ends because a PE was lost does not release the claim, so waiters check for
          * losses, too. */
-        while (shmemi_claim_near(t.claim, 1) != 0) {
+        while (shmemi_claim_near(t.claim, 1 /* bits */) != 0) {
             shmemi_keep_waiting_for(image, &polls, m.losses);
             __nanosleep(64);
         }
@@ -51,7 +51,7 @@ SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_imag
 SHMEMI_COLD int shmemi_turn_end(const struct shmemi_turn *t, int result)
 {
     if (t->claim != NULL)
-        shmemi_release_claim(t->claim, 1);
+        shmemi_release_claim(t->claim, 1 /* bits */);
     __syncwarp(t->lanes);
     return __shfl_sync(t->lanes, result, t->leader);
 }
