@@ -115,7 +115,8 @@ template <class EACH, class T> struct shmemi_elements {
 
 /*
  * Reduces this thread's share of units first to last - 1 of all sources, and stores the result at
- * the same place in each dest.
+ * the same place in each dest. Of a batch, units from last on are neither loaded nor stored; what
+ * is computed for them has no meaning.
  */
 template <class UNIT>
 SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *source, char *dest,

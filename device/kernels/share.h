@@ -82,7 +82,8 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes, uint
 
 /*
  * Copies an array, or with BLOCKS a block of it for each PE, to dest of every PE of a team. All
- * blocks of the kernel call it, and this GPU can address the memory of all PEs of the team.
+ * blocks of the kernel call it, and this GPU can address the memory of all PEs of the team, which
+ * has at least two: for one PE the host launches no kernel.
  */
 template <int BLOCKS>
 SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, const char *source,

@@ -1,5 +1,6 @@
 /*
- * split.h: how the blocks of a kernel share a copy to all PEs of a team.
+ * split.h: how the blocks of a kernel share a copy to all PEs of a team. `others` and `blocks`, the
+ * number of PEs that get the copy and of blocks, are not 0.
  */
 #ifndef SHMEM_KERNELS_SPLIT_H
 #define SHMEM_KERNELS_SPLIT_H
