@@ -14,6 +14,21 @@ _Static_assert(sizeof(shmemx_uniqueid_args_t) == 24, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_args_t) == 128, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_attr_t) == 144, "as NVSHMEM's");
 
+/* Prints what is wrong with an argument of a call, by the names that the program uses. Returns -1.
+ */
+__attribute__((format(printf, 2, 3))) static int refuse(const char *call, const char *what, ...)
+{
+    char line[512];
+    va_list args;
+    int n = snprintf(line, sizeof line, "shmem: %s: ", call);
+    va_start(args, what);
+    vsnprintf(line + n, sizeof line - (size_t)n, what, args);
+    va_end(args);
+    shmemi_use_program_names(line, sizeof line);
+    fprintf(stderr, "%s\n", line);
+    return -1;
+}
+
 /* Implements shmemx_get_uniqueid: makes the ID of a job, at one of its PEs, and stores it. Returns
  * 0, or -1 after it has printed an error. */
 int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
@@ -55,14 +70,10 @@ int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const c
 {
     if (flags == 0)
         return shmemi_init_chosen_job(/* job */ NULL, call);
-    if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM) {
-        fprintf(
-            stderr,
-            "shmem: %s: flags %#x (use SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or "
-            "0)\n",
-            call, flags);
-        return -1;
-    }
+    if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM)
+        return refuse(call,
+                      "flags %#x (use SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or 0)",
+                      flags);
     const shmemx_init_attr_t plain = SHMEMX_INIT_ATTR_INITIALIZER;
     if (attr == NULL || attr->version != plain.version)
         return refuse(call,
