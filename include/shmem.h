@@ -180,7 +180,7 @@ void shmem_init(void);
  * call of a program sets the level.
  *
  * @requested a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE
- * @provided output: the level that the library grants; may be NULL
+ * @provided output: the level that the library grants, not below requested; may be NULL
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
@@ -318,13 +318,15 @@ void shmem_pcontrol(const int level, ...);
  * shmem_malloc
  *
  * Allocates symmetric memory: a block at the same place of every PE's heap. In other functions
- * its address names the block of any PE. Every PE makes the same call with the same arguments.
+ * its address names the block of any PE. All PEs make the call together, with equal numbers.
  *
  * @size bytes wanted
  *
  * Result: The block, aligned for any type; NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return). Ends the job when called before init or after finalize.
+ * Order: Begins as shmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC. Since libshmem 0.1.
  */
@@ -333,12 +335,14 @@ void *shmem_malloc(size_t size);
 /*
  * shmem_free
  *
- * Frees a block. Every PE makes the same call with the same arguments.
+ * Frees a block. All PEs make the call together, for the same block: each passes its own
+ * address of it. With NULL they make it together as well.
  *
  * @ptr a block that an allocation returned, or NULL to free nothing
  *
- * Errors: Ends the job when ptr is not a block of the heap.
- * Order: Begins with a barrier.
+ * Errors: Ends the job when ptr is not a block of the heap, and when called before init or
+ * after finalize. With SHMEM_ON_FAILURE=return the block stays when a PE is lost.
+ * Order: Begins as shmem_barrier_all does.
  *
  * OpenSHMEM 1.6, SHMEM_FREE. Since libshmem 0.1.
  */
@@ -348,15 +352,18 @@ void shmem_free(void *ptr);
  * shmem_realloc
  *
  * Changes the size of a block and keeps its contents up to the smaller size; the block may
- * move. Every PE makes the same call with the same arguments.
+ * move. All PEs make the call together, for the same block: each passes its own address of it.
+ * size is the same on each.
  *
  * @ptr a block that an allocation returned, or NULL to allocate
  * @size bytes wanted; 0 frees the block
  *
  * Result: The block, or NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room; the old block then stays as it is. Ends
- * the job when ptr is not a block of the heap.
- * Order: Begins and ends with a barrier.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return); the old block then stays as it is. Ends the job when ptr is not a
+ * block of the heap, and when called before init or after finalize.
+ * Order: Begins as shmem_barrier_all does, and ends with a barrier. With ptr NULL as
+ * shmem_malloc, with size 0 as shmem_free.
  *
  * OpenSHMEM 1.6, SHMEM_REALLOC. Since libshmem 0.1.
  */
@@ -365,16 +372,18 @@ void *shmem_realloc(void *ptr, size_t size);
 /*
  * shmem_align
  *
- * Allocates as shmem_malloc does, at a multiple of alignment. Every PE makes the same call with
- * the same arguments.
+ * Allocates as shmem_malloc does, at a multiple of alignment. All PEs make the call together,
+ * with equal numbers.
  *
- * @alignment a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up
+ * @alignment in bytes, a power of two and so not 0; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room. Ends the job when alignment is not a
- * power of two.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return). Ends the job when called before init or after finalize. Also when
+ * alignment is not a power of two.
+ * Order: Begins as shmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_ALIGN. Since libshmem 0.1.
  */
@@ -384,15 +393,17 @@ void *shmem_align(size_t alignment, size_t size);
  * shmem_malloc_with_hints
  *
  * Allocates as shmem_malloc does. The hints say how the memory will be used and change only
- * speed; the library ignores bits that it does not know. Every PE makes the same call with the
- * same arguments.
+ * speed; the library ignores bits that it does not know. All PEs make the call together, with
+ * equal numbers.
  *
  * @size bytes wanted
  * @hints SHMEM_MALLOC constants combined with |, or 0
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return). Ends the job when called before init or after finalize.
+ * Order: Begins as shmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC_WITH_HINTS. Since libshmem 0.1.
  */
@@ -401,15 +412,16 @@ void *shmem_malloc_with_hints(size_t size, long hints);
 /*
  * shmem_calloc
  *
- * Allocates an array whose bytes are all zero on every PE. Every PE makes the same call with
- * the same arguments.
+ * Allocates an array whose bytes are all zero on every PE. All PEs make the call together, with
+ * equal numbers.
  *
  * @count elements wanted
  * @size bytes of one element
  *
  * Result: The array; NULL when count or size is 0.
- * Errors: NULL on every PE when the heap has no room or count times size overflows.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: As shmem_malloc; also when count times size overflows.
+ * Order: Begins as shmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_CALLOC. Since libshmem 0.1.
  */
@@ -440,8 +452,9 @@ int shmem_addr_accessible(const void *addr, int pe);
  * @dest symmetric address
  * @pe number of a PE
  *
- * Result: An address, or NULL when pe is not on the caller's node, is not a PE, or dest is not
- * symmetric.
+ * Result: An address, valid until the block of dest is freed, or NULL when pe is not on the
+ * caller's node, is not a PE, or dest is not symmetric. With the heap in GPU memory it is an
+ * address for kernels; NULL also when this PE's GPU has no access to pe's.
  * Errors: Ends the job when called before init or after finalize.
  *
  * OpenSHMEM 1.6, SHMEM_PTR. Since libshmem 0.1.
@@ -523,7 +536,8 @@ int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest
  *
  * @parent_team the team to take PEs from
  * @start number, in the parent, of the first PE
- * @stride from one PE to the next; negative: downwards; 0: for one PE
+ * @stride from the number of one PE in the parent to the next; negative: downwards; 0: only
+ *               with a size of 1
  * @size how many PEs
  * @config input: may be NULL when the mask is 0
  * @config_mask the fields of config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0
@@ -550,10 +564,10 @@ int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, in
  * @parent_team the team to take PEs from
  * @xrange length of a row, at least 1
  * @xaxis_config input: may be NULL when the mask is 0
- * @xaxis_mask the fields of xaxis_config that count
+ * @xaxis_mask the fields of xaxis_config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0
  * @xaxis_team output: the PEs of the caller's row
  * @yaxis_config input: may be NULL when the mask is 0
- * @yaxis_mask the fields of yaxis_config that count
+ * @yaxis_mask the fields of yaxis_config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0
  * @yaxis_team output: the PEs of the caller's column
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
@@ -569,7 +583,8 @@ int shmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_c
 /*
  * shmem_team_destroy
  *
- * Destroys a team. All of its PEs make the call together.
+ * Destroys a team, and the caller's contexts that were made for it. All of its PEs make the
+ * call together.
  *
  * @team a team made by a split; SHMEM_TEAM_INVALID: nothing happens
  *
@@ -588,7 +603,8 @@ void shmem_team_destroy(shmem_team_t team);
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  *
- * Result: 0, or non-zero for SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when a team does not exist, and when called before init or after
  * finalize.
  *
@@ -726,8 +742,9 @@ void shmem_ctx_session_stop(shmem_ctx_t ctx);
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: None between two puts. shmem_fence orders them for each PE, shmem_quiet completes
  * them.
  *
@@ -868,8 +885,9 @@ void shmem_ctx_putmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_
  * @value to write
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As put.
  *
  * OpenSHMEM 1.6, SHMEM_P. Since libshmem 0.1.
@@ -935,8 +953,9 @@ void shmem_ctx_ptrdiff_p(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int 
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: None with respect to the caller's earlier puts; shmem_quiet completes those first.
  *
  * OpenSHMEM 1.6, SHMEM_GET. Since libshmem 0.1.
@@ -972,7 +991,7 @@ void shmem_get64(void *dest, const void *source, size_t nelems, int pe);
 void shmem_get128(void *dest, const void *source, size_t nelems, int pe);
 void shmem_getmem(void *dest, const void *source, size_t nelems, int pe);
 
-/* Nonblocking. Copies as get does, but the data is in dest only after the next quiet. */
+/* Nonblocking. Copies as get does, but may return before the data is in dest. It is there when the next quiet returns. */
 void shmem_float_get_nbi(float *dest, const float *source, size_t nelems, int pe);
 void shmem_double_get_nbi(double *dest, const double *source, size_t nelems, int pe);
 void shmem_longdouble_get_nbi(long double *dest, const long double *source, size_t nelems, int pe);
@@ -1075,8 +1094,9 @@ void shmem_ctx_getmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_
  * @pe number of the other PE, or the caller's own
  *
  * Result: The element.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As get.
  *
  * OpenSHMEM 1.6, SHMEM_G. Since libshmem 0.1.
@@ -1146,8 +1166,9 @@ ptrdiff_t shmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As put.
  *
  * OpenSHMEM 1.6, SHMEM_IPUT. Since libshmem 0.1.
@@ -1227,8 +1248,9 @@ void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As get.
  *
  * OpenSHMEM 1.6, SHMEM_IGET. Since libshmem 0.1.
@@ -1311,8 +1333,9 @@ void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  * @nblocks how many blocks
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As put.
  *
  * OpenSHMEM 1.6, SHMEM_IBPUT. Since libshmem 0.1.
@@ -1394,8 +1417,9 @@ void shmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * @nblocks how many blocks
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As get.
  *
  * OpenSHMEM 1.6, SHMEM_IBGET. Since libshmem 0.1.
@@ -1468,13 +1492,15 @@ void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  *
  * Reads an object of another PE atomically.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *          (nonblocking form only)
  * @source symmetric, read at pe
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1496,7 +1522,7 @@ uint64_t shmem_uint64_atomic_fetch(const uint64_t *source, int pe);
 size_t shmem_size_atomic_fetch(const size_t *source, int pe);
 ptrdiff_t shmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
 
-/* Nonblocking. The same, but fetch is written only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, fetch has the value. */
 void shmem_float_atomic_fetch_nbi(float *fetch, const float *source, int pe);
 void shmem_double_atomic_fetch_nbi(double *fetch, const double *source, int pe);
 void shmem_int_atomic_fetch_nbi(int *fetch, const int *source, int pe);
@@ -1552,7 +1578,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1595,7 +1622,8 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  *
  * Replaces an object of another PE if it has the expected value.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @cond value that the object must have to be changed
  * @value what it becomes then
@@ -1603,7 +1631,8 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  *
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1623,7 +1652,7 @@ uint64_t shmem_uint64_atomic_compare_swap(uint64_t *dest, uint64_t cond, uint64_
 size_t shmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe);
 ptrdiff_t shmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_int_atomic_compare_swap_nbi(int *fetch, int *dest, int cond, int value, int pe);
 void shmem_long_atomic_compare_swap_nbi(long *fetch, long *dest, long cond, long value, int pe);
 void shmem_longlong_atomic_compare_swap_nbi(long long *fetch, long long *dest, long long cond, long long value, int pe);
@@ -1668,14 +1697,16 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
  *
  * Writes an object of another PE and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1697,7 +1728,7 @@ uint64_t shmem_uint64_atomic_swap(uint64_t *dest, uint64_t value, int pe);
 size_t shmem_size_atomic_swap(size_t *dest, size_t value, int pe);
 ptrdiff_t shmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_float_atomic_swap_nbi(float *fetch, float *dest, float value, int pe);
 void shmem_double_atomic_swap_nbi(double *fetch, double *dest, double value, int pe);
 void shmem_int_atomic_swap_nbi(int *fetch, int *dest, int value, int pe);
@@ -1748,13 +1779,15 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
  *
  * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1774,7 +1807,7 @@ uint64_t shmem_uint64_atomic_fetch_inc(uint64_t *dest, int pe);
 size_t shmem_size_atomic_fetch_inc(size_t *dest, int pe);
 ptrdiff_t shmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_int_atomic_fetch_inc_nbi(int *fetch, int *dest, int pe);
 void shmem_long_atomic_fetch_inc_nbi(long *fetch, long *dest, int pe);
 void shmem_longlong_atomic_fetch_inc_nbi(long long *fetch, long long *dest, int pe);
@@ -1823,7 +1856,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1862,14 +1896,16 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
  *
  * Adds to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1889,7 +1925,7 @@ uint64_t shmem_uint64_atomic_fetch_add(uint64_t *dest, uint64_t value, int pe);
 size_t shmem_size_atomic_fetch_add(size_t *dest, size_t value, int pe);
 ptrdiff_t shmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_int_atomic_fetch_add_nbi(int *fetch, int *dest, int value, int pe);
 void shmem_long_atomic_fetch_add_nbi(long *fetch, long *dest, long value, int pe);
 void shmem_longlong_atomic_fetch_add_nbi(long long *fetch, long long *dest, long long value, int pe);
@@ -1939,7 +1975,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1978,14 +2015,16 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  *
  * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2000,7 +2039,7 @@ int64_t shmem_int64_atomic_fetch_and(int64_t *dest, int64_t value, int pe);
 uint32_t shmem_uint32_atomic_fetch_and(uint32_t *dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_uint_atomic_fetch_and_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_and_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void shmem_ulonglong_atomic_fetch_and_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -2035,7 +2074,8 @@ void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2064,14 +2104,16 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  *
  * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2086,7 +2128,7 @@ int64_t shmem_int64_atomic_fetch_or(int64_t *dest, int64_t value, int pe);
 uint32_t shmem_uint32_atomic_fetch_or(uint32_t *dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_uint_atomic_fetch_or_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_or_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void shmem_ulonglong_atomic_fetch_or_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -2121,7 +2163,8 @@ void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2150,14 +2193,16 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
  *
  * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
- * @fetch output: receives the old value (nonblocking form only)
+ * @fetch output: receives the value before the operation; must stay valid until the next quiet
+ *         (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2172,7 +2217,7 @@ int64_t shmem_int64_atomic_fetch_xor(int64_t *dest, int64_t value, int pe);
 uint32_t shmem_uint32_atomic_fetch_xor(uint32_t *dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe);
 
-/* Nonblocking. The same, but fetch is written and the object changed only after the next quiet. */
+/* Nonblocking. The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value. */
 void shmem_uint_atomic_fetch_xor_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_xor_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void shmem_ulonglong_atomic_fetch_xor_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -2207,7 +2252,8 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2389,7 +2435,8 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2411,7 +2458,8 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2432,7 +2480,8 @@ void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  *
  * Result: The value.
  * Errors: Ends the job when sig_addr is not symmetric, and before init or after finalize.
- * Order: The data that belongs to the value read is visible to the caller.
+ * Order: The data of the puts with signal whose updates are in the value is visible to the
+ * caller.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_FETCH. Since libshmem 0.1.
  */
@@ -2443,8 +2492,8 @@ uint64_t shmem_signal_fetch(const uint64_t *sig_addr);
 /*
  * shmem_barrier_all
  *
- * Waits until every PE has called it, and until all operations that were issued before the call
- * are complete at every PE.
+ * Waits until every PE has called it, and until all operations that the PEs issued before the
+ * call on their default contexts are complete.
  *
  * Errors: Ends the job when called before init or after finalize.
  * Order: Includes a quiet.
@@ -2469,15 +2518,17 @@ void shmem_sync_all(void);
  * shmem_<T>_broadcast, shmem_broadcastmem
  *
  * Copies an array of one PE to every PE of the team, that one included. Every PE of the team
- * makes the same call with the same arguments.
+ * makes the same call: dest and source name the same symmetric objects, and the other arguments
+ * are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
- * @source symmetric, read at PE_root
+ * @source symmetric, read at PE_root alone
  * @nelems elements (mem: bytes) to copy
  * @PE_root number, in the team, of the PE that sends
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: As fcollect, and when the team has no PE_root.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
@@ -2514,14 +2565,16 @@ int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t
  * shmem_<T>_fcollect, shmem_fcollectmem
  *
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from each PE
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2559,14 +2612,16 @@ int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t 
  * shmem_<T>_alltoall, shmem_alltoallmem
  *
  * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements (mem: bytes) for each PE
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2611,7 +2666,8 @@ int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t 
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from the caller; may differ from PE to PE, and be 0
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2649,8 +2705,8 @@ int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t n
  * shmem_<T>_alltoalls, shmem_alltoallsmem
  *
  * Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst
- * apart and those of dest dst. Every PE of the team makes the same call with the same
- * arguments.
+ * apart and those of dest dst. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team, dst apart
@@ -2659,7 +2715,8 @@ int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t n
  * @sst elements (mem: bytes) from one element of source to the next; at least 1
  * @nelems elements (mem: bytes) for each PE
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize. Also when a stride is less than 1.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2697,16 +2754,18 @@ int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdif
  * shmem_<T>_max_reduce
  *
  * Makes each element of dest, at every PE of the team, the maximum of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. When one of two elements is
- * not a number, it is undefined which of them remains.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. When one of two elements is not a number, it is undefined which of
+ * them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2743,16 +2802,18 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * shmem_<T>_min_reduce
  *
  * Makes each element of dest, at every PE of the team, the minimum of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. When one of two elements is
- * not a number, it is undefined which of them remains.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. When one of two elements is not a number, it is undefined which of
+ * them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2789,16 +2850,18 @@ int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * shmem_<T>_sum_reduce
  *
  * Makes each element of dest, at every PE of the team, the sum of the elements at that place in
- * the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. Integers wrap around modulo their width;
- * floating-point numbers are added in no particular order.
+ * the team's sources. Every PE of the team makes the same call: dest and source name the same
+ * symmetric objects, and the other arguments are equal. dest and source are the same array or
+ * do not overlap. Integers wrap around modulo their width; floating-point numbers are added in
+ * no particular order.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2837,16 +2900,18 @@ int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const sh
  * shmem_<T>_prod_reduce
  *
  * Makes each element of dest, at every PE of the team, the product of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. Integers wrap around modulo
- * their width; floating-point numbers are multiplied in no particular order.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. Integers wrap around modulo their width; floating-point numbers are
+ * multiplied in no particular order.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2885,15 +2950,17 @@ int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const s
  * shmem_<T>_and_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2920,15 +2987,17 @@ int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source,
  * shmem_<T>_or_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise or of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2955,15 +3024,17 @@ int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, 
  * shmem_<T>_xor_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise exclusive or of the elements
- * at that place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * at that place in the team's sources. Every PE of the team makes the same call: dest and
+ * source name the same symmetric objects, and the other arguments are equal. dest and source
+ * are the same array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2990,16 +3061,17 @@ int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source,
  * shmem_<T>_sum_inscan
  *
  * Makes each element of dest the sum of the elements at that place in the sources of the PEs of
- * the team up to the caller, its own included. Every PE of the team makes the same call with
- * the same arguments. dest and source are the same array or do not overlap. Integers wrap
- * around modulo their width.
+ * the team up to the caller, its own included. Every PE of the team makes the same call: dest
+ * and source name the same symmetric objects, and the other arguments are equal. dest and
+ * source are the same array or do not overlap. Integers wrap around modulo their width.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nelems elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -3038,16 +3110,17 @@ int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const sh
  * shmem_<T>_sum_exscan
  *
  * Makes each element of dest the sum of the elements at that place in the sources of the PEs of
- * the team before the caller; 0 at the first PE. Every PE of the team makes the same call with
- * the same arguments. dest and source are the same array or do not overlap. Integers wrap
- * around modulo their width.
+ * the team before the caller; 0 at the first PE. Every PE of the team makes the same call: dest
+ * and source name the same symmetric objects, and the other arguments are equal. dest and
+ * source are the same array or do not overlap. Integers wrap around modulo their width.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nelems elements of each array
  *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -3086,8 +3159,9 @@ int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const sh
  * shmem_<T>_and_to_all
  *
  * Makes each element of dest, at every PE of the active set, the bitwise and of the elements at
- * that place in the set's sources. Every PE of the set makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * that place in the set's sources. Every PE of the set makes the same call: the arrays are the
+ * same symmetric objects, and the numbers are equal. dest and source are the same array or do
+ * not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3121,8 +3195,9 @@ SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_a
  * shmem_<T>_or_to_all
  *
  * Makes each element of dest, at every PE of the active set, the bitwise or of the elements at
- * that place in the set's sources. Every PE of the set makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * that place in the set's sources. Every PE of the set makes the same call: the arrays are the
+ * same symmetric objects, and the numbers are equal. dest and source are the same array or do
+ * not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3156,8 +3231,9 @@ SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all
  * shmem_<T>_xor_to_all
  *
  * Makes each element of dest, at every PE of the active set, the bitwise exclusive or of the
- * elements at that place in the set's sources. Every PE of the set makes the same call with the
- * same arguments. dest and source are the same array or do not overlap.
+ * elements at that place in the set's sources. Every PE of the set makes the same call: the
+ * arrays are the same symmetric objects, and the numbers are equal. dest and source are the
+ * same array or do not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3191,8 +3267,9 @@ SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_a
  * shmem_<T>_max_to_all
  *
  * Makes each element of dest, at every PE of the active set, the maximum of the elements at
- * that place in the set's sources. Every PE of the set makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * that place in the set's sources. Every PE of the set makes the same call: the arrays are the
+ * same symmetric objects, and the numbers are equal. dest and source are the same array or do
+ * not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3229,8 +3306,9 @@ SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to
  * shmem_<T>_min_to_all
  *
  * Makes each element of dest, at every PE of the active set, the minimum of the elements at
- * that place in the set's sources. Every PE of the set makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * that place in the set's sources. Every PE of the set makes the same call: the arrays are the
+ * same symmetric objects, and the numbers are equal. dest and source are the same array or do
+ * not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3267,8 +3345,9 @@ SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to
  * shmem_<T>_sum_to_all
  *
  * Makes each element of dest, at every PE of the active set, the sum of the elements at that
- * place in the set's sources. Every PE of the set makes the same call with the same arguments.
- * dest and source are the same array or do not overlap.
+ * place in the set's sources. Every PE of the set makes the same call: the arrays are the same
+ * symmetric objects, and the numbers are equal. dest and source are the same array or do not
+ * overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3307,8 +3386,9 @@ SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_a
  * shmem_<T>_prod_to_all
  *
  * Makes each element of dest, at every PE of the active set, the product of the elements at
- * that place in the set's sources. Every PE of the set makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * that place in the set's sources. Every PE of the set makes the same call: the arrays are the
+ * same symmetric objects, and the numbers are equal. dest and source are the same array or do
+ * not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3395,7 +3475,7 @@ SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE
  * shmem_broadcast<bits>
  *
  * Copies an array of one PE to every other PE of the active set. Every PE of the set makes the
- * same call with the same arguments.
+ * same call: the arrays are the same symmetric objects, and the numbers are equal.
  *
  * @dest symmetric, written at every PE: except that of PE_root
  * @source symmetric, read at PE_root
@@ -3426,7 +3506,8 @@ SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *
  * shmem_collect<bits>
  *
  * Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every
- * PE. Every PE of the set makes the same call with the same arguments.
+ * PE. Every PE of the set makes the same call: the arrays are the same symmetric objects, and
+ * the numbers are equal.
  *
  * @dest symmetric, written at every PE: room for the arrays of all PEs
  * @source symmetric, read at every PE
@@ -3456,8 +3537,8 @@ SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest
  * shmem_fcollect<bits>
  *
  * Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every
- * PE; they all have the same length. Every PE of the set makes the same call with the same
- * arguments.
+ * PE; they all have the same length. Every PE of the set makes the same call: the arrays are
+ * the same symmetric objects, and the numbers are equal.
  *
  * @dest symmetric, written at every PE: nelems times the size of the set
  * @source symmetric, read at every PE
@@ -3487,7 +3568,8 @@ SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *de
  * shmem_alltoall<bits>
  *
  * Exchanges blocks of nelems elements: block j of the i-th PE's source becomes block i of the
- * j-th PE's dest. Every PE of the set makes the same call with the same arguments.
+ * j-th PE's dest. Every PE of the set makes the same call: the arrays are the same symmetric
+ * objects, and the numbers are equal.
  *
  * @dest symmetric, written at every PE: nelems times the size of the set
  * @source symmetric, read at every PE: nelems times the size of the set
@@ -3517,7 +3599,8 @@ SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *de
  * shmem_alltoalls<bits>
  *
  * Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst
- * apart and those of dest dst. Every PE of the set makes the same call with the same arguments.
+ * apart and those of dest dst. Every PE of the set makes the same call: the arrays are the same
+ * symmetric objects, and the numbers are equal.
  *
  * @dest symmetric, written at every PE: nelems times the size of the set, dst apart
  * @source symmetric, read at every PE: nelems times the size of the set, sst apart
@@ -3617,7 +3700,8 @@ int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
  *
  * Result: The value that ended the wait.
  * Errors: As wait_until.
- * Order: The data that belongs to the signal is visible after the call.
+ * Order: The data of the puts with signal whose updates are in the value is visible after the
+ * call.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_WAIT_UNTIL. Since libshmem 0.1.
  */
@@ -4010,9 +4094,9 @@ size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *i
 /*
  * shmem_fence
  *
- * Orders the caller's operations: for each PE, the puts, atomics and signals before the call
- * are delivered before those after it. It does not complete them, and does not order gets and
- * fetching nonblocking atomics.
+ * Orders the caller's operations on the context, without ctx the default one: for each PE, the
+ * puts, atomics and signals before the call are delivered before those after it. It does not
+ * complete them, and does not order gets and fetching nonblocking atomics.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4026,8 +4110,9 @@ void shmem_ctx_fence(shmem_ctx_t ctx);
 /*
  * shmem_quiet
  *
- * Waits until all operations of the caller are complete: puts, atomics and signals are visible
- * to every PE, and nonblocking gets and fetches are in the caller's memory.
+ * Waits until all operations of the caller on the context, without ctx the default one, are
+ * complete: puts, atomics and signals are visible to every PE, and nonblocking gets and fetches
+ * are in the caller's memory.
  *
  * Errors: Ends the job when called before init or after finalize, and when a PE with operations
  * in flight is lost.
@@ -4120,7 +4205,8 @@ int shmem_test_lock(long *lock);
  *
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4153,7 +4239,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch") ptrdiff_t shmem_ptrdiff_fetch(const 
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4188,7 +4275,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ptrdiff_set(ptrdiff_t *dest
  *
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4220,7 +4308,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4253,7 +4342,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4283,7 +4373,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") ptrdiff_t shmem_ptrdiff_finc(ptr
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4315,7 +4406,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4346,7 +4438,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") ptrdiff_t shmem_ptrdiff_fadd(ptr
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.

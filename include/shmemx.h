@@ -10,9 +10,9 @@
  * in a graph, which may be replayed. A collective is one call on a stream of each PE;
  * the PEs make their collectives in the same order, and one at a time.
  *
- * The symmetric heap must be in memory that the GPU reaches (SHMEM_HEAP=device
- * or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
- * program occupy the whole GPU.
+ * Calls on streams, and kernels, need a symmetric heap in memory that the GPU
+ * reaches (SHMEM_HEAP=device or pinned). docs/reference/gpu-host-calls.md says which
+ * calls work while kernels of the program occupy the whole GPU.
  *
  * Neither this header nor the program needs CUDA's headers: a cudaStream_t and a
  * CUstream are a struct CUstream_st *.
@@ -58,7 +58,7 @@ extern "C" {
 #define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
 #define SHMEMX_EAGER_BLOCK 4096 /* 4080 bytes of data and 16 of signal */
 
-/* What shmemx_recv takes. */
+/* What shmemx_recv and shmemx_recv_test take as *pe and *tag. */
 #define SHMEMX_ANY_SOURCE (-1) /* a message of any PE */
 #define SHMEMX_ANY_TAG (-1) /* a message with any tag */
 
@@ -66,7 +66,7 @@ extern "C" {
 #define SHMEMX_MESH_PENDING 1 /* the request has not ended */
 #define SHMEMX_MESH_ARGUMENT 2 /* an argument is not valid */
 #define SHMEMX_MESH_MEMBER 3 /* the member has left, is lost, or was removed */
-#define SHMEMX_MESH_CLOSED 4 /* the region or the mesh has been closed, or the request has ended */
+#define SHMEMX_MESH_CLOSED 4 /* the region or the mesh has been closed, or an earlier call has reported the end of the request */
 #define SHMEMX_MESH_VERSION 5 /* the blob is of another version of the library */
 #define SHMEMX_MESH_NETWORK 6 /* the network or the system has refused */
 #define SHMEMX_MESH_TIMEOUT 7 /* the request has not ended within the time of shmemx_mesh_wait */
@@ -75,8 +75,8 @@ extern "C" {
 #define SHMEMX_MESH_ORDERED 1 /* flag: the operation follows all earlier ones of its context on the member */
 #define SHMEMX_MESH_SET 0 /* signal: stores the value */
 #define SHMEMX_MESH_ADD 1 /* signal: adds the value, atomically with other signals */
-#define SHMEMX_MESH_GPU_OTHERS 1 /* gpu: regions of other members may be GPU memory */
-#define SHMEMX_MESH_GPU_OWN 2 /* gpu: regions and blocks of this member may be memory of the GPU that the calling thread uses, too */
+#define SHMEMX_MESH_GPU_OTHERS 1 /* gpu of the options: regions of other members may be GPU memory */
+#define SHMEMX_MESH_GPU_OWN 2 /* gpu of the options: also regions and blocks of this member, in memory of the GPU that the thread which calls shmemx_mesh_open uses */
 
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with
@@ -88,7 +88,7 @@ typedef struct {
 } shmemx_uniqueid_v1;
 typedef shmemx_uniqueid_v1 shmemx_uniqueid_t;
 
-/* Filled by shmemx_set_attr_uniqueid_args. */
+/* Filled by shmemx_set_attr_uniqueid_args. *id must stay valid until shmemx_init_attr returns. */
 typedef struct {
     int version;
     shmemx_uniqueid_v1 *id;
@@ -97,7 +97,10 @@ typedef struct {
 } shmemx_uniqueid_args_v1;
 typedef shmemx_uniqueid_args_v1 shmemx_uniqueid_args_t;
 
-/* The argument of shmemx_init_attr. Its initial value is SHMEMX_INIT_ATTR_INITIALIZER. */
+/*
+ * The part of shmemx_init_attr_t for jobs by a unique id. content is not used; it gives the struct
+ * the size of NVSHMEM's.
+ */
 typedef struct {
     int version;
     shmemx_uniqueid_args_t uid_args;
@@ -105,9 +108,10 @@ typedef struct {
 } shmemx_init_args_v1;
 typedef shmemx_init_args_v1 shmemx_init_args_t;
 
+/* The argument of shmemx_init_attr. Its initial value is SHMEMX_INIT_ATTR_INITIALIZER. */
 typedef struct {
     int version;
-    void *mpi_comm; /* the address of an MPI_Comm */
+    void *mpi_comm; /* the address of an MPI_Comm, which is read during shmemx_init_attr */
     shmemx_init_args_t args;
 } shmemx_init_attr_v1;
 typedef shmemx_init_attr_v1 shmemx_init_attr_t;
@@ -127,56 +131,66 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
  * call it again.
  *
  * @error one of the SHMEMX_ERROR constants
- * @pe PE that is lost, or -1
+ * @pe PE that the error concerns: the lost one, the target of the operation, or the sender of the
+ *     message; -1 when none is known
  * @text the call and what was wrong; valid until the function returns
- * @arg as it was given to shmemx_set_error_handler
+ * @arg as it was passed to shmemx_set_error_handler
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 
 /*
  * Slots for tokens: messages of one fixed size. shmemx_eager_create fills in this structure, with
- * the same values on every PE. Programs may copy it, also to kernels.
+ * the same values on every PE. Programs may copy it, also to kernels, and do not change it.
  */
 typedef struct {
-    void *slots;      /* symmetric: one behind the other */
-    uint32_t count;   /* of the slots */
-    uint32_t nbytes;  /* of a token */
-    uint32_t stride;  /* bytes from a slot to the next */
+    void *slots;      /* symmetric address of slot 0, which the others follow */
+    uint32_t count;   /* number of slots of each PE */
+    uint32_t nbytes;  /* bytes of a token */
+    uint32_t stride;  /* bytes from the start of a slot to the next */
     uint32_t tile;    /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
-    uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
-    uint32_t buffers; /* behind the slots, for tokens of kernels that go through the ring */
+    uint32_t counter; /* with SHMEMX_EAGER_NOTIFY: slot i has number counter + i of the counters of eager transfers */
+    uint32_t buffers; /* number of buffers, after the slots, for tokens that kernels send through the ring */
 } shmemx_eager_t;
 
-/* What shmemx_mesh_open needs to know. Set all members that are not named to 0. */
+/*
+ * What shmemx_mesh_open needs to know. Set the members that you do not use, and reserved, to 0. The
+ * call copies the secret and the strings.
+ *
+ * log gets errors that no call reports, from any thread, until shmemx_mesh_close has returned. It
+ * must not call the library. text is valid until it returns.
+ */
 typedef struct {
     size_t size;          /* sizeof(shmemx_mesh_options_t) */
-    int member;           /* number of this process in the mesh, from 0 */
-    int most;             /* numbers that there may ever be, up to 65536; the same for all members */
+    int member;           /* number of this process in the mesh, 0 to most - 1 */
+    int most;             /* how many numbers members may ever have, 1 to 65536; the same for all members */
     const void *secret;   /* at least 16 bytes, the same for all members */
     size_t secret_nbytes;
-    int contexts;         /* numbers of contexts of this member, up to 1023; 0: one */
-    int timeout_ms;       /* how long a member may take to answer before it is lost; 0: 10 seconds */
-    const char *provider; /* of libfabric; NULL: the best that works */
-    const char *nics;     /* comma separated; NULL: any */
-    const char *library;  /* file of libfabric; NULL: it is searched for */
-    void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
-    void *log_arg;
-    int gpu;              /* 0: main memory alone; or a SHMEMX_MESH_GPU constant: contexts then have one order */
+    int contexts;         /* how many contexts this member has, up to 1023; 0: one */
+    int timeout_ms;       /* milliseconds that a member may take to answer before it is lost; 0: 10 seconds */
+    const char *provider; /* name of a provider of libfabric; NULL: the best that works */
+    const char *nics;     /* names of NICs, comma separated; NULL: any */
+    const char *library;  /* path of libfabric's shared library; NULL: it is searched for */
+    void (*log)(const char *text, void *arg); /* see above; NULL: none */
+    void *log_arg;        /* passed to log as arg */
+    int gpu;              /* 0: regions and blocks are main memory; or a SHMEMX_MESH_GPU constant: all contexts then share one order */
     int reserved;
 } shmemx_mesh_options_t;
 
-/* A part of this member's memory, and a part as long of a region. */
+/*
+ * A part of this member's memory, and a part of a region that is as long. A put copies from the first
+ * to the second, a get from the second to the first.
+ */
 typedef struct {
-    void *local;     /* a put only reads it */
-    uint64_t offset; /* bytes, in the region */
-    size_t nbytes;
+    void *local;     /* address in this process, of any memory; a put only reads it */
+    uint64_t offset; /* bytes from the start of the region */
+    size_t nbytes;   /* of both parts */
 } shmemx_mesh_block_t;
 
-/* A change of an aligned word of 8 bytes at the member that the bytes go to. */
+/* A change of a word of 8 bytes in a region; of a put with a signal, at the member to which its bytes go. */
 typedef struct {
-    uint64_t remote; /* as shmemx_mesh_import has set it */
-    uint64_t offset; /* bytes, in the region */
-    uint64_t value;
+    uint64_t remote; /* of the region with the word, as shmemx_mesh_import has set it */
+    uint64_t offset; /* bytes from the start of the region, a multiple of 8 */
+    uint64_t value;  /* to store or to add */
     int op;          /* SHMEMX_MESH_SET or SHMEMX_MESH_ADD */
     int reserved;    /* 0 */
 } shmemx_mesh_signal_t;
@@ -211,7 +225,8 @@ int shmemx_get_uniqueid(shmemx_uniqueid_t *uid);
  *
  * @myrank number of this PE in the job
  * @nranks number of PEs, the same on each
- * @uid input: the id, the same on each PE. It must stay in place until shmemx_init_attr
+ * @uid input: the id, the same on each PE. attr points to it, so it must stay in place until
+ *          shmemx_init_attr returns
  * @attr output: for shmemx_init_attr with SHMEMX_INIT_WITH_UNIQUEID
  *
  * Result: 0, or non-zero after a message when a pointer is NULL or myrank is not from 0 to
@@ -227,9 +242,10 @@ int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shme
  *
  * Does what shmem_init does, in a job that starts without a launcher. With a communicator the
  * PEs have the ranks of its processes; it is one of Open MPI or MPICH, whichever the program
- * has loaded, and MPI is called once, in the caller's thread. Every PE calls it; it returns
- * when all PEs have called it. After SHMEM_BOOTSTRAP_TIMEOUT a message names the PEs that are
- * missing. When the library is in use already, the call only counts as one more init.
+ * has loaded. Call MPI_Init before, and MPI_Finalize after shmem_finalize; the library calls
+ * MPI only during this call, in the caller's thread. Every PE calls it; it returns when all PEs
+ * have called it. After SHMEM_BOOTSTRAP_TIMEOUT a message names the PEs that are missing. When
+ * the library is in use already, the call only counts as one more init.
  *
  * @flags SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or 0: as shmem_init
  * @attr input: filled by the calls for its flags; NULL with flags of 0
@@ -332,7 +348,7 @@ int shmemx_pcntr_count(void);
  * Returns the name of a counter, for example write_bytes. Names keep their meaning in later
  * releases; numbers hold for one run.
  *
- * @id number of a counter
+ * @id number of a counter, from 0 to shmemx_pcntr_count() - 1
  *
  * Result: The name, which stays valid, or NULL when there is no such counter.
  * Errors: Ends the job when called before init or after finalize.
@@ -346,7 +362,7 @@ const char *shmemx_pcntr_name(int id);
  *
  * Finds a counter by its name.
  *
- * @name input
+ * @name input: as shmemx_pcntr_name returns it
  *
  * Result: The number of the counter, or -1 when this release has no counter of that name.
  * Errors: Ends the job when called before init or after finalize.
@@ -361,9 +377,9 @@ int shmemx_pcntr_find(const char *name);
  * Reads a counter of this PE: its operations with another PE, or with all. Operations that
  * other threads make at the same time may or may not be included.
  *
- * @id number of a counter
+ * @id number of a counter, from 0 to shmemx_pcntr_count() - 1
  * @pe a PE, or -1 for all together
- * @value output: untouched when the result is not 0
+ * @value output: the count, since init; unchanged when the result is not 0
  *
  * Result: 0; non-zero when there is no such counter or PE, or when it is not kept for each PE.
  * Errors: Ends the job when called before init or after finalize.
@@ -389,7 +405,7 @@ int shmemx_pcntr_nics(void);
  *
  * Returns the name of a NIC, as SHMEM_NIC_LIST takes it.
  *
- * @nic number of a NIC
+ * @nic number of a NIC, from 0 to shmemx_pcntr_nics() - 1
  *
  * Result: The name, which is valid until the next call of this function, or NULL when there is
  * no such NIC.
@@ -404,9 +420,9 @@ const char *shmemx_pcntr_nic_name(int nic);
  *
  * Reads a counter of one NIC of this PE. The names of such counters begin with nic_.
  *
- * @id number of a counter
- * @nic number of a NIC
- * @value output: untouched when the result is not 0
+ * @id number of a counter, from 0 to shmemx_pcntr_count() - 1
+ * @nic number of a NIC, from 0 to shmemx_pcntr_nics() - 1
+ * @value output: the count, since init; unchanged when the result is not 0
  *
  * Result: 0; non-zero when there is no such counter or NIC, or when it is not kept for each
  * NIC.
@@ -420,9 +436,9 @@ int shmemx_pcntr_get_nic(int id, int nic, uint64_t *value);
  * shmemx_last_error
  *
  * Returns the error of the last call of the calling thread that failed since the thread last
- * called this function. Calls that register buffers always return after a failure; other calls
- * do so only with SHMEM_ON_FAILURE=return. docs/guides/failure.md of the library says what they
- * return.
+ * called this function. Calls that register buffers, and receives whose buffer is too small,
+ * always return after a failure; other calls do so only with SHMEM_ON_FAILURE=return.
+ * docs/guides/failure.md of the library says what they return.
  *
  * Result: SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.
  * Errors: None. It may be called at any time.
@@ -461,11 +477,12 @@ const char *shmemx_last_error_text(void);
 /*
  * shmemx_set_error_handler
  *
- * Sets the function that the library calls when a call of any thread fails. It takes the place
- * of the one before.
+ * Sets the function that the library calls, in the thread of the call, when a call of any
+ * thread fails. It takes the place of the one before, which may still run for a call of another
+ * thread that has failed already.
  *
  * @handler called for each call that fails; NULL: none
- * @arg passed to handler
+ * @arg passed to handler; what it points to must stay valid as long as handler may run
  *
  * Errors: None. It may be called at any time.
  *
@@ -564,12 +581,13 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
  *
  * Copies bytes to another PE, and then adds 1 to a notification counter there. Each call adds
  * 1, whatever its length; without bytes it adds 1 and does nothing else. It returns when source
- * may be reused. Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.
+ * may be reused. Each PE has as many counters of 64 bits, in the library's memory, as the
+ * setting SHMEM_NOTIFY_COUNT says; they begin with 0.
  *
  * @dest symmetric, written at pe
  * @source input
  * @nbytes bytes to copy
- * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of pe, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when the counter does not exist, and before init or after finalize. With
@@ -595,7 +613,7 @@ void shmemx_ctx_putmem_notify_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
  * Waits until a counter of the caller is at least count. The caller spins, then yields, then
  * sleeps.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @count up to 2^63 - 1
  *
  * Result: The value of the counter, which may be greater than count. Additions by kernels that
@@ -614,7 +632,7 @@ uint64_t shmemx_notify_wait(int notify, uint64_t count);
  *
  * Reports at once whether a counter of the caller is at least count.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @count up to 2^63 - 1
  *
  * Result: 1 or 0.
@@ -632,7 +650,7 @@ int shmemx_notify_test(int notify, uint64_t count);
  *
  * Reads a counter of the caller.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  *
  * Result: The value.
  * Errors: Ends the job when the counter does not exist, and before init or after finalize. With
@@ -651,7 +669,7 @@ uint64_t shmemx_notify_fetch(int notify);
  * arrive meanwhile may be lost or counted: reset a counter only after waiting for everything
  * that it should count.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @value up to 2^63 - 1
  *
  * Errors: Ends the job when a number is above 2^63 - 1. Ends the job when the counter does not
@@ -710,7 +728,8 @@ void shmemx_notify_free(int notify);
  * @pe number of the other PE, or the caller's own
  *
  * Result: 0, or -1: the PE is lost, or the thread's limit (shmemx_wait_limit) is over. After
- * the limit, the call may be repeated with the same arguments and goes on.
+ * the limit, repeat the call with the same arguments until it returns 0, and leave the bytes as
+ * they are: a longer message may have been announced to the receiver, and then goes on.
  * Errors: Ends the job when tag, nbytes or pe is out of range, when buf is NULL although there
  * are bytes, and before init or after finalize. SHMEM_ON_FAILURE=return: returns -1 when the PE
  * is lost, and the bytes may have arrived.
@@ -884,14 +903,14 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * else SHMEMX_EAGER_NONE. All PEs make the call together, with the same arguments.
  *
  * @nbytes bytes of a token: 1 to 2^30
- * @count slots of each PE, from 1
+ * @count slots of each PE, 1 to 2^31 - 1
  * @tile one of the SHMEMX_EAGER constants
  * @eager output: filled unless the result is not 0
  *
  * Result: 0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do
  * not reach the slots in the memory of a GPU, or when kernels of a PE have no notification
- * counters; 2 when the heap has no room, or when fewer than count counters are left for
- * SHMEMX_EAGER_NOTIFY: there are 4096.
+ * counters; 2 when the heap has no room, when fewer than count counters in a row are left for
+ * SHMEMX_EAGER_NOTIFY (there are 4096) and, with SHMEM_ON_FAILURE=return, when a PE is lost.
  * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile is
  * not valid, and when an argument is not the same on every PE.
  * Order: Ends with a barrier, so that the slots of every PE may be used at once.
@@ -953,8 +972,8 @@ int shmemx_eager_tile(int pe);
  * of the previous epoch. It returns when source may be reused.
  *
  * @eager input: the handle from shmemx_eager_create
- * @slot number of a slot, from 0
- * @source input: the token
+ * @slot number of a slot, 0 to count - 1 of shmemx_eager_create
+ * @source input: the token, as many bytes as shmemx_eager_create was given
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  * @pe number of the other PE, or the caller's own
  *
@@ -977,8 +996,8 @@ void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
  * a token without a tile waits for its own write, as after shmemx_eager_send.
  *
  * @eager input: the handle from shmemx_eager_create
- * @slot number of a slot, from 0
- * @source input: the token
+ * @slot number of a slot, 0 to count - 1 of shmemx_eager_create
+ * @source input: the token, as many bytes as shmemx_eager_create was given
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  * @pe number of the other PE, or the caller's own
  *
@@ -997,7 +1016,7 @@ void shmemx_eager_send_nbi(const shmemx_eager_t *eager, uint32_t slot, const voi
  * Reports whether the whole token of this epoch is in a slot of the caller.
  *
  * @eager input: the handle from shmemx_eager_create
- * @slot number of a slot, from 0
+ * @slot number of a slot, 0 to count - 1 of shmemx_eager_create
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
  * Result: 1 or 0.
@@ -1016,7 +1035,7 @@ int shmemx_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
  * Waits until the whole token of this epoch is in a slot of the caller.
  *
  * @eager input: the handle from shmemx_eager_create
- * @slot number of a slot, from 0
+ * @slot number of a slot, 0 to count - 1 of shmemx_eager_create
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
  * Errors: Ends the job when called before init or after finalize, and when eager does not come
@@ -1035,8 +1054,8 @@ void shmemx_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
  * afterwards.
  *
  * @eager input: the handle from shmemx_eager_create
- * @slot number of a slot, from 0
- * @dest output: the token
+ * @slot number of a slot, 0 to count - 1 of shmemx_eager_create
+ * @dest output: the token, as many bytes as shmemx_eager_create was given
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
  * Errors: Ends the job when called before init or after finalize, and when eager does not come
@@ -1072,8 +1091,9 @@ int shmemx_put_ordered(int pe);
  * shmemx_mesh_open
  *
  * Opens a mesh with this process as its only member. It needs no job, and works beside one. A
- * process may open several. The number of a member is given to one process only: when that has
- * left, a new one takes a new number.
+ * process may open several. Any thread may make the calls for a mesh, at any time, also several
+ * at once. The number of a member is given to one process only: when that has left, a new one
+ * takes a new number.
  *
  * @options input: may be reused when the call returns
  * @mesh output: set to the mesh
@@ -1090,8 +1110,8 @@ int shmemx_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh);
  * shmemx_mesh_close
  *
  * Leaves a mesh. It tells the other members, and waits until they have taken what was sent to
- * them, for at most the timeout of the mesh for each step. Requests that have not ended,
- * regions and the mesh itself are no more.
+ * them, for at most the timeout of the mesh for each step. Afterwards calls with the mesh, its
+ * regions or its requests return SHMEMX_MESH_CLOSED, and nothing uses their memory.
  *
  * @mesh as shmemx_mesh_open has set it
  *
@@ -1106,12 +1126,13 @@ int shmemx_mesh_close(uint64_t mesh);
 /*
  * shmemx_mesh_address
  *
- * Returns the blob by which other members add this one. The program carries it to them. The
+ * Copies the blob by which other members add this one. The program carries it to them. The
  * secret is not in it.
  *
  * @mesh as shmemx_mesh_open has set it
  * @blob output: gets the blob; NULL: only its size is wanted
- * @nbytes output: in: bytes that there is room for; out: bytes of the blob
+ * @nbytes output: in: bytes that there is room for; out: bytes of the blob, also when it has no
+ *          room (SHMEMX_MESH_ARGUMENT)
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1129,7 +1150,8 @@ int shmemx_mesh_address(uint64_t mesh, void *blob, size_t *nbytes);
  * version or provider is refused.
  *
  * @mesh as shmemx_mesh_open has set it
- * @blob input: from the other member
+ * @blob input: that the other member has made, by shmemx_mesh_address to be added and by
+ *          shmemx_mesh_describe for a region; may be reused when the call returns
  * @nbytes bytes of the blob
  * @member output: set to the number of the member, or -1; may be NULL
  *
@@ -1167,7 +1189,8 @@ int shmemx_mesh_remove(uint64_t mesh, int member);
  * @mesh as shmemx_mesh_open has set it
  * @member number of a member
  *
- * Result: 0, or one of the SHMEMX_MESH constants.
+ * Result: 0: it can be used. SHMEMX_MESH_MEMBER: it has left, is lost, or was removed.
+ * SHMEMX_MESH_ARGUMENT: it was not added. Other constants: an error.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
  * error of a member ends no operation on another.
  *
@@ -1199,11 +1222,12 @@ int shmemx_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *reg
 /*
  * shmemx_mesh_describe
  *
- * Returns the blob by which other members import a region. The program carries it to them.
+ * Copies the blob by which other members import a region. The program carries it to them.
  *
  * @region as shmemx_mesh_register has set it
  * @blob output: gets the blob; NULL: only its size is wanted
- * @nbytes output: in: bytes that there is room for; out: bytes of the blob
+ * @nbytes output: in: bytes that there is room for; out: bytes of the blob, also when it has no
+ *          room (SHMEMX_MESH_ARGUMENT)
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1216,12 +1240,13 @@ int shmemx_mesh_describe(uint64_t region, void *blob, size_t *nbytes);
 /*
  * shmemx_mesh_unregister
  *
- * Ends a region. Operations of other members that are under way end first, and new ones fail
- * there with SHMEMX_MESH_CLOSED. When the request has ended the memory may be unmapped. A
- * member that does not answer within the timeout is lost.
+ * Ends a region; no later call may name it. Operations of other members that are under way end
+ * first, and new ones fail there with SHMEMX_MESH_CLOSED. When the request has ended the memory
+ * may be unmapped. A member that does not answer within the timeout is lost.
  *
  * @region as shmemx_mesh_register has set it
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1237,11 +1262,13 @@ int shmemx_mesh_unregister(uint64_t region, uint64_t *request);
  * Asks a member for the use of its region. Operations may name it when the request has ended.
  *
  * @mesh as shmemx_mesh_open has set it
- * @blob input: from the other member
+ * @blob input: that the other member has made, by shmemx_mesh_address to be added and by
+ *           shmemx_mesh_describe for a region; may be reused when the call returns
  * @nbytes bytes of the blob
  * @remote output: set to what names the region here
  * @length output: set to the bytes of the region; may be NULL
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1258,12 +1285,14 @@ int shmemx_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t 
  * may be reused.
  *
  * @mesh as shmemx_mesh_open has set it
- * @context number of a context, from 0
- * @remote as shmemx_mesh_import has set it
- * @blocks input: may be reused when the call returns
+ * @context number of a context of this member, from 0
+ * @remote the region, as shmemx_mesh_import has set it
+ * @blocks input: the array may be reused when the call returns, the memory that it names when
+ *           the request has ended
  * @nblocks number of blocks
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1281,13 +1310,15 @@ int shmemx_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_me
  * Copies blocks as shmemx_mesh_put does, and then changes a word of the same member.
  *
  * @mesh as shmemx_mesh_open has set it
- * @context number of a context, from 0
- * @remote as shmemx_mesh_import has set it
- * @blocks input: may be reused when the call returns
+ * @context number of a context of this member, from 0
+ * @remote the region, as shmemx_mesh_import has set it
+ * @blocks input: the array may be reused when the call returns, the memory that it names when
+ *           the request has ended
  * @nblocks number of blocks
- * @signal input: what follows
+ * @signal input: the change; may be reused when the call returns
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1305,10 +1336,11 @@ int shmemx_mesh_put_signal(uint64_t mesh, int context, uint64_t remote, const sh
  * Changes a word of a member.
  *
  * @mesh as shmemx_mesh_open has set it
- * @context number of a context, from 0
- * @signal input: what follows
+ * @context number of a context of this member, from 0
+ * @signal input: the change; may be reused when the call returns
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1327,11 +1359,13 @@ int shmemx_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *s
  * their local memory.
  *
  * @mesh as shmemx_mesh_open has set it
- * @context number of a context, from 0
- * @remote as shmemx_mesh_import has set it
- * @blocks input: may be reused when the call returns
+ * @context number of a context of this member, from 0
+ * @remote the region, as shmemx_mesh_import has set it
+ * @blocks input: the array may be reused when the call returns, the memory that it names when
+ *           the request has ended
  * @nblocks number of blocks
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1349,9 +1383,10 @@ int shmemx_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_me
  * effect there.
  *
  * @mesh as shmemx_mesh_open has set it
- * @context number of a context, from 0
+ * @context number of a context of this member, from 0
  * @member number of a member
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1364,15 +1399,16 @@ int shmemx_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request)
 /*
  * shmemx_mesh_send
  *
- * Sends a message to a member's program, such as a request to a server. When the request has
- * ended the message is on its way; it waits while the member has 64 messages of this one that
- * its program has not received.
+ * Sends a message to the program of another member, such as a request to a server. When the
+ * request has ended the message is on its way; it waits while the member has 64 messages of
+ * this one that its program has not received.
  *
  * @mesh as shmemx_mesh_open has set it
  * @member number of a member
  * @data input: may be reused when the call returns
  * @nbytes how many bytes: 1 to 4064
- * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait
+ *           reports its end, or until shmemx_mesh_close
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1387,13 +1423,15 @@ int shmemx_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes,
  * shmemx_mesh_receive
  *
  * Receives the first message that has arrived, of any member, or waits for one. A message that
- * has no room stays. Messages of members that have left since are received, too.
+ * has no room stays the first one; the result is SHMEMX_MESH_ARGUMENT, *nbytes is unchanged,
+ * and shmemx_mesh_error_text has its size. Messages of members that have left since are
+ * received, too.
  *
  * @mesh as shmemx_mesh_open has set it
- * @data output: gets the message
+ * @data output: gets the message, up to 4064 bytes
  * @nbytes output: in: bytes that there is room for; out: bytes of the message
  * @member output: set to the member that has sent it
- * @timeout_ms milliseconds; 0: does not wait
+ * @timeout_ms milliseconds; 0 or less: does not wait
  *
  * Result: 0. SHMEMX_MESH_PENDING: no message has arrived within the timeout. Other constants:
  * an error.
@@ -1428,7 +1466,7 @@ int shmemx_mesh_test(uint64_t *request);
  * request goes on.
  *
  * @request output: as for shmemx_mesh_test
- * @timeout_ms milliseconds
+ * @timeout_ms milliseconds; 0 or less: as shmemx_mesh_test, but for the result
  *
  * Result: As shmemx_mesh_test, but SHMEMX_MESH_TIMEOUT in place of SHMEMX_MESH_PENDING.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1521,7 +1559,7 @@ void shmemx_put64_on_stream(void *dest, const void *source, size_t nelems, int p
 void shmemx_put128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_putmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Copies as put does, but source may be reused only after the next quiet. */
+/* Nonblocking. Copies as put does, but source may be reused, and dest is written, only after the next quiet on the stream. */
 void shmemx_float_put_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_double_put_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_char_put_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -1648,7 +1686,7 @@ void shmemx_get64_on_stream(void *dest, const void *source, size_t nelems, int p
 void shmemx_get128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_getmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Copies as get does, but the data is in dest only after the next quiet. */
+/* Nonblocking. Copies as get does, but later work in the stream may begin before the data is in dest; it is there after the next quiet on the stream. */
 void shmemx_float_get_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_double_get_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_char_get_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -1787,7 +1825,7 @@ void shmemx_put64_signal_on_stream(void *dest, const void *source, size_t nelems
 void shmemx_put128_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void shmemx_putmem_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Does what put_signal does, but source may be reused only after the next quiet. */
+/* Nonblocking. Does what put_signal does, but source may be reused only after the next quiet on the stream. */
 void shmemx_float_put_signal_nbi_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void shmemx_double_put_signal_nbi_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void shmemx_char_put_signal_nbi_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
@@ -1880,7 +1918,7 @@ void shmemx_sync_all_on_stream(struct CUstream_st *stream);
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
- * @source symmetric, read at PE_root
+ * @source symmetric, read at PE_root alone
  * @nelems elements (mem: bytes) to copy
  * @PE_root number, in the team, of the PE that sends
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -2385,8 +2423,9 @@ void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
  *
  * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
- *             GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. The GPU reads it
+ *             while the stream waits: it must be in memory that the GPU reaches, and unchanged
+ *             until the wait has ended
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -2421,10 +2460,11 @@ void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems
  *
  * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
- *              GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. The GPU reads it
+ *              while the stream waits: it must be in memory that the GPU reaches, and unchanged
+ *              until the wait has ended
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values input: right-hand side for each element; as status
+ * @cmp_values input: right-hand side for each element; in memory as that of status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
@@ -2475,7 +2515,7 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream);
  * @dest symmetric, written at pe
  * @source input
  * @nbytes bytes to copy
- * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of pe, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
@@ -2496,7 +2536,7 @@ void shmemx_putmem_notify_nbi_on_stream(void *dest, const void *source, size_t n
  *
  * Makes the stream wait until a counter of the caller is at least count.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @count up to 2^63 - 1
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
@@ -2515,7 +2555,7 @@ void shmemx_notify_wait_on_stream(int notify, uint64_t count, struct CUstream_st
  * Sets a counter of the caller when the stream reaches it. Notifications that arrive meanwhile
  * may be lost or counted.
  *
- * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @notify number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1
  * @value up to 2^63 - 1
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *

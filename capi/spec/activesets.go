@@ -11,7 +11,7 @@ const (
 		"the call uses is not symmetric or too short; a set of all PEs uses neither pSync nor pWrk. " +
 		"SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised, and most uses of a pSync " +
 		"before the earlier call is over. The library cannot check the length of a pWrk that lies within a larger object."
-	sameForSet = "Every PE of the set makes the same call with the same arguments."
+	sameForSet = "Every PE of the set makes the same call: the arrays are the same symmetric objects, and the numbers are equal."
 )
 
 var activeSet = []Param{

@@ -4,12 +4,12 @@ const atomicOrder = "Atomic with every other atomic of this library on the objec
 	"path it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it " +
 	"with other operations."
 
-const atomicNbi = "The same, but fetch is written and the object changed only after the next quiet."
+const atomicNbi = "The same, but it may return before that. When the next quiet returns, the object is changed and fetch has the old value."
 
 var (
 	amoDest   = Param{Name: "dest", C: "T *", Role: Updated}
 	amoSource = Param{Name: "source", C: "const T *", Role: Read}
-	amoFetch  = Param{Name: "fetch", C: "T *", Role: Result, Doc: "receives the old value", Nbi: true}
+	amoFetch  = Param{Name: "fetch", C: "T *", Role: Result, Doc: "receives the value before the operation; must stay valid until the next quiet", Nbi: true}
 	amoValue  = Param{Name: "value", C: "T", Doc: "operand"}
 )
 
@@ -30,7 +30,7 @@ var atomics = Chapter{
 				Types: kernelHalf, Contexts: true, Body: "shmemi_g<$T>($job, $call, source, pe)", Doc: halfOnly,
 			}),
 			Doc:     "Reads an object of another PE atomically.",
-			DocNbi:  "The same, but fetch is written only after the next quiet.",
+			DocNbi:  "The same, but it may return before that. When the next quiet returns, fetch has the value.",
 			Returns: "The value.",
 			Python:  &Python{Doc: "Read an element atomically.", Returns: "The element, of the array's dtype."},
 			Errors:  atomicErrors, Order: atomicOrder, Check: CheckAtomic,

@@ -5,8 +5,10 @@ const (
 		"caller is complete and source may be reused. It is not a barrier."
 	collErrors = "Ends the job when team is not a team, when an array is not symmetric or too short, and " +
 		"when called before init or after finalize."
+	// zeroOnGood is for calls on streams, which return before any PE has taken part.
 	zeroOnGood  = "0, or non-zero when team is SHMEM_TEAM_INVALID."
-	sameForAll  = "Every PE of the team makes the same call with the same arguments."
+	collReturns = "0; non-zero when team is SHMEM_TEAM_INVALID, and when a PE of the team is lost (SHMEM_ON_FAILURE=return)."
+	sameForAll  = "Every PE of the team makes the same call: dest and source name the same symmetric objects, and the other arguments are equal."
 	apartOrSame = " dest and source are the same array or do not overlap."
 )
 
@@ -35,8 +37,8 @@ var collectives = Chapter{
 				Doc: "Makes the stream wait until a stream of every PE has reached the call, and until all earlier operations of streams and " +
 					"kernels are complete at every PE.",
 			},
-			Doc: "Waits until every PE has called it, and until all operations that were issued before the call " +
-				"are complete at every PE.",
+			Doc: "Waits until every PE has called it, and until all operations that the PEs issued before the call on " +
+				"their default contexts are complete.",
 			Errors: "Ends the job when called before init or after finalize.",
 			Order:  "Includes a quiet.",
 		},
@@ -60,7 +62,7 @@ var collectives = Chapter{
 			Types: RMATypes, Variants: Mem, Result: "int",
 			Params: []Param{
 				collTeam, collDest,
-				{Name: "source", C: "const T *", Doc: "symmetric, read at PE_root"},
+				{Name: "source", C: "const T *", Doc: "symmetric, read at PE_root alone"},
 				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
 				{Name: "PE_root", C: "int", Doc: "number, in the team, of the PE that sends"},
 			},
@@ -73,10 +75,10 @@ var collectives = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Mem, Range: RangeColl,
 				Front: "shmemi_stream_broadcast(team, dest, source, $nbytes, PE_root, stream, $call)",
-				Doc:   "Copies an array of one PE to every PE of the team, that one included.",
+				Doc:   "Copies an array of one PE to every PE of the team, that one included.", Returns: zeroOnGood,
 			},
 			Doc:     "Copies an array of one PE to every PE of the team, that one included. " + sameForAll,
-			Returns: zeroOnGood, Errors: "As fcollect, and when the team has no PE_root.", Order: collOrder,
+			Returns: collReturns, Errors: "As fcollect, and when the team has no PE_root.", Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -97,11 +99,11 @@ var collectives = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Mem, Range: RangeColl,
 				Front: "shmemi_stream_fcollect(team, dest, source, $nbytes, stream, $call)",
-				Doc:   "Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.",
+				Doc:   "Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.", Returns: zeroOnGood,
 			},
 			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
 				"every PE. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+			Returns: collReturns, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -122,11 +124,11 @@ var collectives = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Mem, Range: RangeColl,
 				Front: "shmemi_stream_alltoall(team, dest, source, $nbytes, stream, $call)",
-				Doc:   "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.",
+				Doc:   "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.", Returns: zeroOnGood,
 			},
 			Doc: "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of " +
 				"PE j's dest. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+			Returns: collReturns, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -141,7 +143,7 @@ var collectives = Chapter{
 			Front: "shmemi_collect(team, dest, source, $nbytes, $call)",
 			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
 				"every PE. Every PE of the team makes the same call with the same arrays, each with its own nelems.",
-			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+			Returns: collReturns, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -158,7 +160,7 @@ var collectives = Chapter{
 			Front: "shmemi_alltoalls(team, dest, source, dst, sst, nelems, $size, $call)",
 			Doc: "Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst " +
 				"apart and those of dest dst. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors + " Also when a stride is less than 1.", Order: collOrder,
+			Returns: collReturns, Errors: collErrors + " Also when a stride is less than 1.", Order: collOrder,
 			Check: CheckMove,
 		},
 	},

@@ -13,8 +13,8 @@ func counterRow(f Family) Family {
 }
 
 var (
-	counterID    = Param{Name: "id", C: "int", Doc: "number of a counter"}
-	counterValue = Param{Name: "value", C: "uint64_t *", Role: Result, Doc: "untouched when the result is not 0"}
+	counterID    = Param{Name: "id", C: "int", Doc: "number of a counter, from 0 to shmemx_pcntr_count() - 1"}
+	counterValue = Param{Name: "value", C: "uint64_t *", Role: Result, Doc: "the count, since init; unchanged when the result is not 0"}
 )
 
 var counterCalls = []Family{
@@ -36,7 +36,7 @@ var counterCalls = []Family{
 	}),
 	counterRow(Family{
 		Name: "pcntr_find", Result: "int",
-		Params:  []Param{{Name: "name", C: "const char *", Role: Source}},
+		Params:  []Param{{Name: "name", C: "const char *", Role: Source, Doc: "as shmemx_pcntr_name returns it"}},
 		Front:   "shmemi_counter_find(name, $call)",
 		Doc:     "Finds a counter by its name.",
 		Returns: "The number of the counter, or -1 when this release has no counter of that name.",
@@ -57,14 +57,14 @@ var counterCalls = []Family{
 	}),
 	counterRow(Family{
 		Name: "pcntr_nic_name", Result: "const char *",
-		Params:  []Param{{Name: "nic", C: "int", Doc: "number of a NIC"}},
+		Params:  []Param{{Name: "nic", C: "int", Doc: "number of a NIC, from 0 to shmemx_pcntr_nics() - 1"}},
 		Front:   "shmemi_counter_nic_name(nic, $call)",
 		Doc:     "Returns the name of a NIC, as SHMEM_NIC_LIST takes it.",
 		Returns: "The name, which is valid until the next call of this function, or NULL when there is no such NIC.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_get_nic", Result: "int",
-		Params:  []Param{counterID, {Name: "nic", C: "int", Doc: "number of a NIC"}, counterValue},
+		Params:  []Param{counterID, {Name: "nic", C: "int", Doc: "number of a NIC, from 0 to shmemx_pcntr_nics() - 1"}, counterValue},
 		Front:   "shmemi_counter_get_nic(id, nic, value, $call)",
 		Doc:     "Reads a counter of one NIC of this PE. The names of such counters begin with nic_.",
 		Returns: "0; non-zero when there is no such counter or NIC, or when it is not kept for each NIC.",

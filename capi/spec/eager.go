@@ -6,16 +6,16 @@ package spec
 const eagerTypes = `
 /*
  * Slots for tokens: messages of one fixed size. shmemx_eager_create fills in this structure, with
- * the same values on every PE. Programs may copy it, also to kernels.
+ * the same values on every PE. Programs may copy it, also to kernels, and do not change it.
  */
 typedef struct {
-    void *slots;      /* symmetric: one behind the other */
-    uint32_t count;   /* of the slots */
-    uint32_t nbytes;  /* of a token */
-    uint32_t stride;  /* bytes from a slot to the next */
+    void *slots;      /* symmetric address of slot 0, which the others follow */
+    uint32_t count;   /* number of slots of each PE */
+    uint32_t nbytes;  /* bytes of a token */
+    uint32_t stride;  /* bytes from the start of a slot to the next */
     uint32_t tile;    /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
-    uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
-    uint32_t buffers; /* behind the slots, for tokens of kernels that go through the ring */
+    uint32_t counter; /* with SHMEMX_EAGER_NOTIFY: slot i has number counter + i of the counters of eager transfers */
+    uint32_t buffers; /* number of buffers, after the slots, for tokens that kernels send through the ring */
 } shmemx_eager_t;
 `
 
@@ -33,12 +33,12 @@ var eagerConstants = ConstantGroup{
 
 var (
 	eagerSlots = Param{Name: "eager", C: "const shmemx_eager_t *", Role: Source, Doc: "the handle from shmemx_eager_create"}
-	eagerSlot  = Param{Name: "slot", C: "uint32_t", Doc: "number of a slot, from 0"}
+	eagerSlot  = Param{Name: "slot", C: "uint32_t", Doc: "number of a slot, 0 to count - 1 of shmemx_eager_create"}
 	eagerEpoch = Param{Name: "epoch", C: "uint32_t", Doc: "number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1"}
 	eagerBytes = Param{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "of a token: 1 to 2^30"}
 	eagerTile  = Param{Name: "tile", C: "int", Doc: "one of the SHMEMX_EAGER constants"}
-	eagerFrom  = Param{Name: "source", C: "const void *", Role: Source, Doc: "the token"}
-	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token"}
+	eagerFrom  = Param{Name: "source", C: "const void *", Role: Source, Doc: "the token, as many bytes as shmemx_eager_create was given"}
+	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token, as many bytes as shmemx_eager_create was given"}
 
 	eagerBuffer    = Param{Name: "buffer", C: "void *", Doc: "of shmemx_eager_size bytes, at a multiple of 16"}
 	eagerShared    = Param{Name: "shared", C: "const void *", Role: Source, Doc: "shared memory, whole units of 16 bytes; bulk copies need a multiple of 16"}
@@ -67,7 +67,7 @@ var eagerCalls = []Family{
 		Name: "eager_create", Result: "int",
 		Params: []Param{
 			eagerBytes,
-			{Name: "count", C: "size_t", Doc: "slots of each PE, from 1"},
+			{Name: "count", C: "size_t", Doc: "slots of each PE, 1 to 2^31 - 1"},
 			eagerTile,
 			{Name: "eager", C: "shmemx_eager_t *", Role: Result, Doc: "filled unless the result is not 0"},
 		},
@@ -81,8 +81,8 @@ var eagerCalls = []Family{
 			"a notification in the write of a token, and there is a counter for each slot, else SHMEMX_EAGER_NONE. " +
 			"All PEs make the call together, with the same arguments.",
 		Returns: "0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification " +
-			"counters; 2 when the heap has no room, or when " +
-			"fewer than count counters are left for SHMEMX_EAGER_NOTIFY: there are 4096.",
+			"counters; 2 when the heap has no room, when " +
+			"fewer than count counters in a row are left for SHMEMX_EAGER_NOTIFY (there are 4096) and, with SHMEM_ON_FAILURE=return, when a PE is lost.",
 		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile is not valid, and when an argument " +
 			"is not the same on every PE.",
 		Order: "Ends with a barrier, so that the slots of every PE may be used at once.",

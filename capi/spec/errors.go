@@ -41,9 +41,10 @@ const extensionTypes = startTypes + `
  * call it again.
  *
  * @error one of the SHMEMX_ERROR constants
- * @pe PE that is lost, or -1
+ * @pe PE that the error concerns: the lost one, the target of the operation, or the sender of the
+ *     message; -1 when none is known
  * @text the call and what was wrong; valid until the function returns
- * @arg as it was given to shmemx_set_error_handler
+ * @arg as it was passed to shmemx_set_error_handler
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 ` + eagerTypes + meshTypes
@@ -60,8 +61,8 @@ var errorCalls = []Family{
 		Name: "last_error", Result: "int",
 		Front: "shmemi_last_error($call)",
 		Doc: "Returns the error of the last call of the calling thread that failed since the thread last called this " +
-			"function. Calls that register buffers always return after a failure; other calls do so only with " +
-			"SHMEM_ON_FAILURE=return. docs/guides/failure.md of the library says what they return.",
+			"function. Calls that register buffers, and receives whose buffer is too small, always return after a " +
+			"failure; other calls do so only with SHMEM_ON_FAILURE=return. docs/guides/failure.md of the library says what they return.",
 		Returns: "SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.",
 	}),
 	errorRow(Family{
@@ -80,11 +81,11 @@ var errorCalls = []Family{
 		Name: "set_error_handler",
 		Params: []Param{
 			{Name: "handler", C: "shmemx_error_handler_t", Doc: "called for each call that fails; NULL: none"},
-			{Name: "arg", C: "void *", Doc: "passed to handler"},
+			{Name: "arg", C: "void *", Doc: "passed to handler; what it points to must stay valid as long as handler may run"},
 		},
 		Front: "shmemi_set_error_handler(handler, arg, $call)",
-		Doc: "Sets the function that the library calls when a call of any thread fails. It takes the " +
-			"place of the one before.",
+		Doc: "Sets the function that the library calls, in the thread of the call, when a call of any thread fails. It takes the " +
+			"place of the one before, which may still run for a call of another thread that has failed already.",
 	}),
 	errorRow(Family{
 		Name: "wait_limit", Result: "int",

@@ -45,9 +45,9 @@ once, and the stream carries the call out in its order. Such calls may be captur
 in a graph, which may be replayed. A collective is one call on a stream of each PE;
 the PEs make their collectives in the same order, and one at a time.
 
-The symmetric heap must be in memory that the GPU reaches (SHMEM_HEAP=device
-or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
-program occupy the whole GPU.
+Calls on streams, and kernels, need a symmetric heap in memory that the GPU
+reaches (SHMEM_HEAP=device or pinned). docs/reference/gpu-host-calls.md says which
+calls work while kernels of the program occupy the whole GPU.
 
 Neither this header nor the program needs CUDA's headers: a cudaStream_t and a
 CUstream are a struct CUstream_st *.

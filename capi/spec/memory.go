@@ -1,9 +1,12 @@
 package spec
 
 const (
-	collectiveHeap = "Every PE makes the same call with the same arguments."
-	heapErrors     = "NULL on every PE when the heap has no room."
-	heapOrder      = "Ends with a barrier, so that the memory of every PE may be used at once."
+	collectiveHeap  = "All PEs make the call together, with equal numbers."
+	collectiveBlock = "All PEs make the call together, for the same block: each passes its own address of it. "
+	heapErrors      = "NULL on every PE when the heap of one has no room, and NULL when a PE is lost (SHMEM_ON_FAILURE=return). " +
+		"Ends the job when called before init or after finalize."
+	heapOrder = "Begins as shmem_quiet does, and ends with a barrier, so that the memory of every PE may be used at once. " +
+		"For 0 bytes the call does neither."
 )
 
 var memory = Chapter{
@@ -27,9 +30,10 @@ var memory = Chapter{
 			Name: "free", Section: "SHMEM_FREE", Since: "0.1",
 			Params: []Param{{Name: "ptr", C: "void *", Doc: "a block that an allocation returned, or NULL to free nothing"}},
 			Front:  "shmemi_free(ptr, $call)",
-			Doc:    "Frees a block. " + collectiveHeap,
-			Errors: "Ends the job when ptr is not a block of the heap.",
-			Order:  "Begins with a barrier.",
+			Doc:    "Frees a block. " + collectiveBlock + "With NULL they make it together as well.",
+			Errors: "Ends the job when ptr is not a block of the heap, and when called before init or after finalize. " +
+				"With SHMEM_ON_FAILURE=return the block stays when a PE is lost.",
+			Order: "Begins as shmem_barrier_all does.",
 		},
 		{
 			Name: "realloc", Section: "SHMEM_REALLOC", Since: "0.1",
@@ -40,23 +44,24 @@ var memory = Chapter{
 			},
 			Front: "shmemi_realloc(ptr, size, $call)",
 			Doc: "Changes the size of a block and keeps its contents up to the smaller size; the block " +
-				"may move. " + collectiveHeap,
+				"may move. " + collectiveBlock + "size is the same on each.",
 			Returns: "The block, or NULL when size is 0.",
-			Errors: "NULL on every PE when the heap has no room; the old block then stays as it is. " +
-				"Ends the job when ptr is not a block of the heap.",
-			Order: "Begins and ends with a barrier.",
+			Errors: "NULL on every PE when the heap of one has no room, and NULL when a PE is lost (SHMEM_ON_FAILURE=return); " +
+				"the old block then stays as it is. Ends the job when ptr is not a block of the heap, and when called before " +
+				"init or after finalize.",
+			Order: "Begins as shmem_barrier_all does, and ends with a barrier. With ptr NULL as shmem_malloc, with size 0 as shmem_free.",
 		},
 		{
 			Name: "align", Section: "SHMEM_ALIGN", Since: "0.1",
 			Result: "void *",
 			Params: []Param{
-				{Name: "alignment", C: "size_t", Doc: "a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up"},
+				{Name: "alignment", C: "size_t", Doc: "in bytes, a power of two and so not 0; below sizeof(void *) it is rounded up"},
 				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
 			},
 			Front:   "shmemi_align(alignment, size, $call)",
 			Doc:     "Allocates as shmem_malloc does, at a multiple of alignment. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  heapErrors + " Ends the job when alignment is not a power of two.",
+			Errors:  heapErrors + " Also when alignment is not a power of two.",
 			Order:   heapOrder,
 		},
 		{
@@ -82,7 +87,7 @@ var memory = Chapter{
 			Front:   "shmemi_calloc(count, size, $call)",
 			Doc:     "Allocates an array whose bytes are all zero on every PE. " + collectiveHeap,
 			Returns: "The array; NULL when count or size is 0.",
-			Errors:  "NULL on every PE when the heap has no room or count times size overflows.",
+			Errors:  "As shmem_malloc; also when count times size overflows.",
 			Order:   heapOrder,
 		},
 		{
@@ -112,8 +117,9 @@ var memory = Chapter{
 			Doc: "Returns the address of another PE's memory in the caller's address space, for plain loads and " +
 				"stores. A PE that waits for memory to change notices such a store later than a " +
 				"change by a function of this library.",
-			Returns: "An address, or NULL when pe is not on the caller's node, is not a PE, or dest is " +
-				"not symmetric.",
+			Returns: "An address, valid until the block of dest is freed, or NULL when pe is not on the caller's node, is not a PE, " +
+				"or dest is not symmetric. With the heap in GPU memory it is an address for kernels; NULL also when this PE's GPU has no " +
+				"access to pe's.",
 			Errors: "Ends the job when called before init or after finalize.",
 		},
 	},

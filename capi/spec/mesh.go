@@ -9,7 +9,7 @@ var meshConstants = ConstantGroup{
 		{"SHMEMX_MESH_PENDING", "1", "the request has not ended"},
 		{"SHMEMX_MESH_ARGUMENT", "2", "an argument is not valid"},
 		{"SHMEMX_MESH_MEMBER", "3", "the member has left, is lost, or was removed"},
-		{"SHMEMX_MESH_CLOSED", "4", "the region or the mesh has been closed, or the request has ended"},
+		{"SHMEMX_MESH_CLOSED", "4", "the region or the mesh has been closed, or an earlier call has reported the end of the request"},
 		{"SHMEMX_MESH_VERSION", "5", "the blob is of another version of the library"},
 		{"SHMEMX_MESH_NETWORK", "6", "the network or the system has refused"},
 		{"SHMEMX_MESH_TIMEOUT", "7", "the request has not ended within the time of shmemx_mesh_wait"},
@@ -23,43 +23,52 @@ var meshFlags = ConstantGroup{
 		{"SHMEMX_MESH_ORDERED", "1", "flag: the operation follows all earlier ones of its context on the member"},
 		{"SHMEMX_MESH_SET", "0", "signal: stores the value"},
 		{"SHMEMX_MESH_ADD", "1", "signal: adds the value, atomically with other signals"},
-		{"SHMEMX_MESH_GPU_OTHERS", "1", "gpu: regions of other members may be GPU memory"},
-		{"SHMEMX_MESH_GPU_OWN", "2", "gpu: regions and blocks of this member may be memory of the GPU that the calling thread uses, too"},
+		{"SHMEMX_MESH_GPU_OTHERS", "1", "gpu of the options: regions of other members may be GPU memory"},
+		{"SHMEMX_MESH_GPU_OWN", "2", "gpu of the options: also regions and blocks of this member, in memory of the GPU that the thread which calls shmemx_mesh_open uses"},
 	},
 }
 
 // meshTypes are the types that the calls need.
 const meshTypes = `
-/* What shmemx_mesh_open needs to know. Set all members that are not named to 0. */
+/*
+ * What shmemx_mesh_open needs to know. Set the members that you do not use, and reserved, to 0. The
+ * call copies the secret and the strings.
+ *
+ * log gets errors that no call reports, from any thread, until shmemx_mesh_close has returned. It
+ * must not call the library. text is valid until it returns.
+ */
 typedef struct {
     size_t size;          /* sizeof(shmemx_mesh_options_t) */
-    int member;           /* number of this process in the mesh, from 0 */
-    int most;             /* numbers that there may ever be, up to 65536; the same for all members */
+    int member;           /* number of this process in the mesh, 0 to most - 1 */
+    int most;             /* how many numbers members may ever have, 1 to 65536; the same for all members */
     const void *secret;   /* at least 16 bytes, the same for all members */
     size_t secret_nbytes;
-    int contexts;         /* numbers of contexts of this member, up to 1023; 0: one */
-    int timeout_ms;       /* how long a member may take to answer before it is lost; 0: 10 seconds */
-    const char *provider; /* of libfabric; NULL: the best that works */
-    const char *nics;     /* comma separated; NULL: any */
-    const char *library;  /* file of libfabric; NULL: it is searched for */
-    void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
-    void *log_arg;
-    int gpu;              /* 0: main memory alone; or a SHMEMX_MESH_GPU constant: contexts then have one order */
+    int contexts;         /* how many contexts this member has, up to 1023; 0: one */
+    int timeout_ms;       /* milliseconds that a member may take to answer before it is lost; 0: 10 seconds */
+    const char *provider; /* name of a provider of libfabric; NULL: the best that works */
+    const char *nics;     /* names of NICs, comma separated; NULL: any */
+    const char *library;  /* path of libfabric's shared library; NULL: it is searched for */
+    void (*log)(const char *text, void *arg); /* see above; NULL: none */
+    void *log_arg;        /* passed to log as arg */
+    int gpu;              /* 0: regions and blocks are main memory; or a SHMEMX_MESH_GPU constant: all contexts then share one order */
     int reserved;
 } shmemx_mesh_options_t;
 
-/* A part of this member's memory, and a part as long of a region. */
+/*
+ * A part of this member's memory, and a part of a region that is as long. A put copies from the first
+ * to the second, a get from the second to the first.
+ */
 typedef struct {
-    void *local;     /* a put only reads it */
-    uint64_t offset; /* bytes, in the region */
-    size_t nbytes;
+    void *local;     /* address in this process, of any memory; a put only reads it */
+    uint64_t offset; /* bytes from the start of the region */
+    size_t nbytes;   /* of both parts */
 } shmemx_mesh_block_t;
 
-/* A change of an aligned word of 8 bytes at the member that the bytes go to. */
+/* A change of a word of 8 bytes in a region; of a put with a signal, at the member to which its bytes go. */
 typedef struct {
-    uint64_t remote; /* as shmemx_mesh_import has set it */
-    uint64_t offset; /* bytes, in the region */
-    uint64_t value;
+    uint64_t remote; /* of the region with the word, as shmemx_mesh_import has set it */
+    uint64_t offset; /* bytes from the start of the region, a multiple of 8 */
+    uint64_t value;  /* to store or to add */
     int op;          /* SHMEMX_MESH_SET or SHMEMX_MESH_ADD */
     int reserved;    /* 0 */
 } shmemx_mesh_signal_t;
@@ -67,18 +76,18 @@ typedef struct {
 
 var (
 	meshMesh    = Param{Name: "mesh", C: "uint64_t", Doc: "as shmemx_mesh_open has set it"}
-	meshContext = Param{Name: "context", C: "int", Doc: "number of a context, from 0"}
-	meshRemote  = Param{Name: "remote", C: "uint64_t", Doc: "as shmemx_mesh_import has set it"}
-	meshBlocks  = Param{Name: "blocks", C: "const shmemx_mesh_block_t *", Role: Source, Doc: "may be reused when the call returns"}
+	meshContext = Param{Name: "context", C: "int", Doc: "number of a context of this member, from 0"}
+	meshRemote  = Param{Name: "remote", C: "uint64_t", Doc: "the region, as shmemx_mesh_import has set it"}
+	meshBlocks  = Param{Name: "blocks", C: "const shmemx_mesh_block_t *", Role: Source, Doc: "the array may be reused when the call returns, the memory that it names when the request has ended"}
 	meshCount   = Param{Name: "nblocks", C: "size_t", Doc: "number of blocks"}
 	meshMember  = Param{Name: "member", C: "int", Doc: "number of a member"}
-	meshRequest = Param{Name: "request", C: "uint64_t *", Role: Result, Doc: "set to a request, for shmemx_mesh_test and shmemx_mesh_wait"}
-	meshSignal  = Param{Name: "signal", C: "const shmemx_mesh_signal_t *", Role: Source, Doc: "what follows"}
+	meshRequest = Param{Name: "request", C: "uint64_t *", Role: Result, Doc: "set to a request, which lasts until shmemx_mesh_test or shmemx_mesh_wait reports its end, or until shmemx_mesh_close"}
+	meshSignal  = Param{Name: "signal", C: "const shmemx_mesh_signal_t *", Role: Source, Doc: "the change; may be reused when the call returns"}
 	meshFlag    = Param{Name: "flags", C: "int", Doc: "0 or SHMEMX_MESH_ORDERED"}
-	meshBlob    = Param{Name: "blob", C: "const void *", Role: Source, Doc: "from the other member"}
+	meshBlob    = Param{Name: "blob", C: "const void *", Role: Source, Doc: "that the other member has made, by shmemx_mesh_address to be added and by shmemx_mesh_describe for a region; may be reused when the call returns"}
 	meshSize    = Param{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "of the blob"}
 	meshTo      = Param{Name: "blob", C: "void *", Role: Result, Doc: "gets the blob; NULL: only its size is wanted"}
-	meshRoom    = Param{Name: "nbytes", C: "size_t *", Role: Result, Doc: "in: bytes that there is room for; out: bytes of the blob"}
+	meshRoom    = Param{Name: "nbytes", C: "size_t *", Role: Result, Doc: "in: bytes that there is room for; out: bytes of the blob, also when it has no room (SHMEMX_MESH_ARGUMENT)"}
 )
 
 // meshRow completes the row of a call for meshes.
@@ -100,18 +109,19 @@ var meshCalls = []Family{
 		},
 		Front: "shmemi_mesh_open(options, mesh, $call)",
 		Doc: "Opens a mesh with this process as its only member. It needs no job, and works beside one. A process may open several. " +
+			"Any thread may make the calls for a mesh, at any time, also several at once. " +
 			"The number of a member is given to one process only: when that has left, a new one takes a new number.",
 	}),
 	meshRow(Family{
 		Name: "close", Params: []Param{meshMesh},
 		Front: "shmemi_mesh_close(mesh, $call)",
 		Doc: "Leaves a mesh. It tells the other members, and waits until they have taken what was sent to them, for at most the timeout " +
-			"of the mesh for each step. Requests that have not ended, regions and the mesh itself are no more.",
+			"of the mesh for each step. Afterwards calls with the mesh, its regions or its requests return SHMEMX_MESH_CLOSED, and nothing uses their memory.",
 	}),
 	meshRow(Family{
 		Name: "address", Params: []Param{meshMesh, meshTo, meshRoom},
 		Front: "shmemi_mesh_address(mesh, blob, nbytes, $call)",
-		Doc:   "Returns the blob by which other members add this one. The program carries it to them. The secret is not in it.",
+		Doc:   "Copies the blob by which other members add this one. The program carries it to them. The secret is not in it.",
 	}),
 	meshRow(Family{
 		Name:   "add",
@@ -131,6 +141,7 @@ var meshCalls = []Family{
 		Front: "shmemi_mesh_status(mesh, member, $call)",
 		Doc: "Reports whether a member is there, as far as is known. A member whose process ends is found lost within a second, " +
 			"where the network has connections and one to it is open.",
+		Returns: "0: it can be used. SHMEMX_MESH_MEMBER: it has left, is lost, or was removed. SHMEMX_MESH_ARGUMENT: it was not added. Other constants: an error.",
 	}),
 	meshRow(Family{
 		Name: "register",
@@ -147,12 +158,12 @@ var meshCalls = []Family{
 	meshRow(Family{
 		Name: "describe", Params: []Param{{Name: "region", C: "uint64_t", Doc: "as shmemx_mesh_register has set it"}, meshTo, meshRoom},
 		Front: "shmemi_mesh_describe(region, blob, nbytes, $call)",
-		Doc:   "Returns the blob by which other members import a region. The program carries it to them.",
+		Doc:   "Copies the blob by which other members import a region. The program carries it to them.",
 	}),
 	meshRow(Family{
 		Name: "unregister", Params: []Param{{Name: "region", C: "uint64_t", Doc: "as shmemx_mesh_register has set it"}, meshRequest},
 		Front: "shmemi_mesh_unregister(region, request, $call)",
-		Doc: "Ends a region. Operations of other members that are under way end first, and new ones fail there with SHMEMX_MESH_CLOSED. " +
+		Doc: "Ends a region; no later call may name it. Operations of other members that are under way end first, and new ones fail there with SHMEMX_MESH_CLOSED. " +
 			"When the request has ended the memory may be unmapped. A member that does not answer within the timeout is lost.",
 	}),
 	meshRow(Family{
@@ -202,20 +213,21 @@ var meshCalls = []Family{
 			{Name: "nbytes", C: "size_t", Doc: "how many bytes: 1 to 4064"}, meshRequest,
 		},
 		Front: "shmemi_mesh_send(mesh, member, data, nbytes, request, $call)",
-		Doc: "Sends a message to a member's program, such as a request to a server. When the request has ended the message is on its way; " +
+		Doc: "Sends a message to the program of another member, such as a request to a server. When the request has ended the message is on its way; " +
 			"it waits while the member has 64 messages of this one that its program has not received.",
 		Order: "Messages to a member arrive in order. They have no order with other operations.",
 	}),
 	meshRow(Family{
 		Name: "receive",
 		Params: []Param{
-			meshMesh, {Name: "data", C: "void *", Role: Result, Doc: "gets the message"},
+			meshMesh, {Name: "data", C: "void *", Role: Result, Doc: "gets the message, up to 4064 bytes"},
 			{Name: "nbytes", C: "size_t *", Role: Result, Doc: "in: bytes that there is room for; out: bytes of the message"},
 			{Name: "member", C: "int *", Role: Result, Doc: "set to the member that has sent it"},
-			{Name: "timeout_ms", C: "int", Doc: "milliseconds; 0: does not wait"},
+			{Name: "timeout_ms", C: "int", Doc: "milliseconds; 0 or less: does not wait"},
 		},
 		Front: "shmemi_mesh_receive(mesh, data, nbytes, member, timeout_ms, $call)",
-		Doc: "Receives the first message that has arrived, of any member, or waits for one. A message that has no room stays. Messages " +
+		Doc: "Receives the first message that has arrived, of any member, or waits for one. A message that has no room stays the first one; the result " +
+			"is SHMEMX_MESH_ARGUMENT, *nbytes is unchanged, and shmemx_mesh_error_text has its size. Messages " +
 			"of members that have left since are received, too.",
 		Returns: "0. SHMEMX_MESH_PENDING: no message has arrived within the timeout. Other constants: an error.",
 	}),
@@ -229,7 +241,7 @@ var meshCalls = []Family{
 		Name: "wait",
 		Params: []Param{
 			{Name: "request", C: "uint64_t *", Role: Result, Doc: "as for shmemx_mesh_test"},
-			{Name: "timeout_ms", C: "int", Doc: "milliseconds"},
+			{Name: "timeout_ms", C: "int", Doc: "milliseconds; 0 or less: as shmemx_mesh_test, but for the result"},
 		},
 		Front:   "shmemi_mesh_wait(request, timeout_ms, $call)",
 		Doc:     "Waits until a request has ended. After the timeout it returns SHMEMX_MESH_TIMEOUT, and the request goes on.",

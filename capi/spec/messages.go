@@ -4,7 +4,7 @@ package spec
 // the memory.
 
 var messageConstants = ConstantGroup{
-	Doc: "What shmemx_recv takes.",
+	Doc: "What shmemx_recv and shmemx_recv_test take as *pe and *tag.",
 	Constants: []Constant{
 		{"SHMEMX_ANY_SOURCE", "(-1)", "a message of any PE"},
 		{"SHMEMX_ANY_TAG", "(-1)", "a message with any tag"},
@@ -53,8 +53,8 @@ var messageCalls = []Family{
 			"the receiver's memory, SHMEM_MESSAGE_MEMORY for all its senders; the call waits when the receiver has too many messages " +
 			"of the caller that it has not received. A longer message stays at the sender until a receive takes it, and the call waits for that. " +
 			"Any thread may call.",
-		Returns: "0, or -1: the PE is lost, or the thread's limit (shmemx_wait_limit) is over. After the limit, the call may be " +
-			"repeated with the same arguments and goes on.",
+		Returns: "0, or -1: the PE is lost, or the thread's limit (shmemx_wait_limit) is over. After the limit, repeat the call with " +
+			"the same arguments until it returns 0, and leave the bytes as they are: a longer message may have been announced to the receiver, and then goes on.",
 		Errors: sendErrors, Order: sendOrder,
 	}),
 	messageRow(Family{

@@ -20,8 +20,8 @@ const notifyFull = " With SHMEM_CHECKS=full, once the program has called shmemx_
 	"the counter is in no allocated range."
 
 var (
-	notifyCounter = Param{Name: "notify", C: "int", Doc: "number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1"}
-	notifyOwn     = Param{Name: "notify", C: "int", Doc: "number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1"}
+	notifyCounter = Param{Name: "notify", C: "int", Doc: "number of a counter of pe, 0 to the setting SHMEM_NOTIFY_COUNT - 1"}
+	notifyOwn     = Param{Name: "notify", C: "int", Doc: "number of a counter of the caller, 0 to the setting SHMEM_NOTIFY_COUNT - 1"}
 	notifyCount   = Param{Name: "count", C: "uint64_t", Doc: "up to 2^63 - 1"}
 	notifySeen    = "The bytes of all puts that the value counts are visible to the caller."
 	notifyRange   = "Ends the job when a number is above 2^63 - 1. "
@@ -40,7 +40,7 @@ var notifyCalls = []Family{
 		FrontNbi: "shmemi_put_notify($ctx, dest, source, nbytes, notify, pe, true, $call)",
 		Doc: "Copies bytes to another PE, and then adds 1 to a notification counter there. Each call adds 1, " +
 			"whatever its length; without bytes it adds 1 and does nothing else. It returns when source may be reused. " +
-			"Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.",
+			"Each PE has as many counters of 64 bits, in the library's memory, as the setting SHMEM_NOTIFY_COUNT says; they begin with 0.",
 		DocNbi: "Does what shmemx_putmem_notify does, but source may be reused only after the next quiet.",
 		Order: "The counter changes after the bytes of its own call, and only those: puts with notifications arrive in " +
 			"any order. shmem_quiet completes them.",

@@ -27,7 +27,7 @@ var ordering = Chapter{
 				Contexts: true, Body: "shmemi_fence($job, $call)",
 				Doc: "Orders earlier operations before later ones, at each PE.",
 			}},
-			Doc: "Orders the caller's operations: for each PE, the puts, atomics and signals before the " +
+			Doc: "Orders the caller's operations on the context, without ctx the default one: for each PE, the puts, atomics and signals before the " +
 				"call are delivered before those after it. It does not complete " +
 				"them, and does not order gets and fetching nonblocking atomics.",
 			Errors: "Ends the job when called before init or after finalize.",
@@ -37,13 +37,13 @@ var ordering = Chapter{
 			Front: "shmemi_quiet($ctx, $call)",
 			Kernel: []Kernel{{
 				Contexts: true, Body: "shmemi_quiet($job, $call)",
-				Doc: "Waits until all operations are complete.",
+				Doc: "Waits until the earlier operations of this thread, and of the threads with which it has synchronised since, are complete at each PE.",
 			}},
 			Stream: &Stream{
 				Range: RangeQuietStream, Front: "shmemi_stream_quiet(stream, $call)",
 				Doc: "Makes the stream wait until all puts, atomics and nonblocking calls of streams and kernels of this PE are complete.",
 			},
-			Doc: "Waits until all operations of the caller are complete: puts, atomics and signals are " +
+			Doc: "Waits until all operations of the caller on the context, without ctx the default one, are complete: puts, atomics and signals are " +
 				"visible to every PE, and nonblocking gets and fetches are in the caller's memory.",
 			Errors: "Ends the job when called before init or after finalize, and when a PE with " +
 				"operations in flight is lost.",

@@ -46,7 +46,7 @@ func scan(name, what, inclusive string) Family {
 		Front: "shmemi_scan(team, dest, source, nelems, " + inclusive + ", &$type_sum_reduce, $call)",
 		Doc: "Makes each element of dest the sum of the elements at that place in the sources of the PEs of " +
 			"the team " + what + ". " + sameForAll + apartOrSame + " Integers wrap around modulo their width.",
-		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+		Returns: collReturns, Errors: collErrors, Order: collOrder,
 		Check: CheckScan,
 	}
 }
@@ -86,10 +86,11 @@ func reduction(name string, types reduced, expr, what, note string) Family {
 			Front: "shmemi_stream_reduce(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(name) + ", stream, $call)",
 			Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that place in the " +
 				"team's sources, combined in the order of the PEs." + apartOrSame + halves,
+			Returns: zeroOnGood,
 		},
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that " +
 			"place in the team's sources. " + sameForAll + strings.TrimSuffix(apartOrSame+" "+note, " "),
-		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+		Returns: collReturns, Errors: collErrors, Order: collOrder,
 		Check: CheckCombine,
 	}
 }

@@ -1,10 +1,10 @@
 package spec
 
-const remoteErrors = "Ends the job when pe is not a PE, when the symmetric range is not within one " +
-	"segment, and when called before init or after finalize."
+const remoteErrors = "Ends the job when pe is not a PE, when the symmetric range is not within the heap, " +
+	"the program's variables or a registered buffer, and when called before init or after finalize."
 
-const atomicErrors = "Ends the job when pe is not a PE, when the object is not aligned to its size or not within one " +
-	"segment, and when called before init or after finalize."
+const atomicErrors = "Ends the job when pe is not a PE, when the object is not aligned to its size or not within the " +
+	"heap, the program's variables or a registered buffer, and when called before init or after finalize."
 
 var (
 	paramPE     = Param{Name: "pe", C: "int", Doc: "number of the other PE, or the caller's own"}
@@ -33,7 +33,7 @@ var rma = Chapter{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
 				Doc:    "Copies an array to another PE when the stream reaches it. Later work in the stream may reuse source, and begins when dest is written at pe.",
-				DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
+				DocNbi: "Copies as put does, but source may be reused, and dest is written, only after the next quiet on the stream.",
 			},
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
 				"still be in flight.",
@@ -94,10 +94,10 @@ var rma = Chapter{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_get$nbi(dest, source, $nbytes, pe, stream, $call)",
 				Doc:    "Copies an array from another PE when the stream reaches it. Later work in the stream finds it in dest.",
-				DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
+				DocNbi: "Copies as get does, but later work in the stream may begin before the data is in dest; it is there after the next quiet on the stream.",
 			},
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
-			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
+			DocNbi: "Copies as get does, but may return before the data is in dest. It is there when the next quiet returns.",
 			Python: &Python{
 				Doc: "Copy source at another PE into dest, and return when the data is there.\n\n" +
 					"Slices with strides are copied as they are.",

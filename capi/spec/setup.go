@@ -20,7 +20,7 @@ var setup = Chapter{
 			Result: "int",
 			Params: []Param{
 				{Name: "requested", C: "int", Doc: "a level from SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE"},
-				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants; may be NULL"},
+				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants, not below requested; may be NULL"},
 			},
 			Front: "shmemi_init_thread(requested, provided, $call)",
 			Doc: "Does what shmem_init does, and says which threads of this PE will call the library. " +

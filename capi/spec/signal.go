@@ -33,7 +33,7 @@ var signal = Chapter{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put_signal$nbi(dest, source, $nbytes, sig_addr, signal, sig_op, pe, stream, $call)",
 				Doc:    "Copies an array to another PE when the stream reaches it, and then updates a signal word there: a PE that sees the signal also sees the data.",
-				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
+				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet on the stream.",
 			},
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
 				"the signal also sees the data. It returns when source may be reused.",
@@ -97,7 +97,7 @@ var signal = Chapter{
 			Python:  &Python{Doc: "Read a signal of this PE.", Returns: "The signal, as an unsigned number."},
 			Returns: "The value.",
 			Errors:  "Ends the job when sig_addr is not symmetric, and before init or after finalize.",
-			Order:   "The data that belongs to the value read is visible to the caller.",
+			Order:   "The data of the puts with signal whose updates are in the value is visible to the caller.",
 		},
 	},
 }

@@ -24,7 +24,7 @@ typedef struct {
 } shmemx_uniqueid_v1;
 typedef shmemx_uniqueid_v1 shmemx_uniqueid_t;
 
-/* Filled by shmemx_set_attr_uniqueid_args. */
+/* Filled by shmemx_set_attr_uniqueid_args. *id must stay valid until shmemx_init_attr returns. */
 typedef struct {
     int version;
     shmemx_uniqueid_v1 *id;
@@ -33,7 +33,10 @@ typedef struct {
 } shmemx_uniqueid_args_v1;
 typedef shmemx_uniqueid_args_v1 shmemx_uniqueid_args_t;
 
-/* The argument of shmemx_init_attr. Its initial value is SHMEMX_INIT_ATTR_INITIALIZER. */
+/*
+ * The part of shmemx_init_attr_t for jobs by a unique id. content is not used; it gives the struct
+ * the size of NVSHMEM's.
+ */
 typedef struct {
     int version;
     shmemx_uniqueid_args_t uid_args;
@@ -41,9 +44,10 @@ typedef struct {
 } shmemx_init_args_v1;
 typedef shmemx_init_args_v1 shmemx_init_args_t;
 
+/* The argument of shmemx_init_attr. Its initial value is SHMEMX_INIT_ATTR_INITIALIZER. */
 typedef struct {
     int version;
-    void *mpi_comm; /* the address of an MPI_Comm */
+    void *mpi_comm; /* the address of an MPI_Comm, which is read during shmemx_init_attr */
     shmemx_init_args_t args;
 } shmemx_init_attr_v1;
 typedef shmemx_init_attr_v1 shmemx_init_attr_t;
@@ -78,7 +82,7 @@ var startCalls = []Family{
 		Params: []Param{
 			{Name: "myrank", C: "const int", Doc: "number of this PE in the job"},
 			{Name: "nranks", C: "const int", Doc: "number of PEs, the same on each"},
-			{Name: "uid", C: "const shmemx_uniqueid_t *", Role: Source, Doc: "the id, the same on each PE. It must stay in place until shmemx_init_attr"},
+			{Name: "uid", C: "const shmemx_uniqueid_t *", Role: Source, Doc: "the id, the same on each PE. attr points to it, so it must stay in place until shmemx_init_attr returns"},
 			{Name: "attr", C: "shmemx_init_attr_t *", Role: Result, Doc: "for shmemx_init_attr with SHMEMX_INIT_WITH_UNIQUEID"},
 		},
 		Front:   "shmemi_set_attr_uniqueid_args(myrank, nranks, uid, attr, $call)",
@@ -94,7 +98,8 @@ var startCalls = []Family{
 		},
 		Front: "shmemi_init_attr(flags, attr, $call)",
 		Doc: "Does what shmem_init does, in a job that starts without a launcher. With a communicator the PEs have the ranks of its processes; " +
-			"it is one of Open MPI or MPICH, whichever the program has loaded, and MPI is called once, in the caller's thread. Every PE calls it; it " +
+			"it is one of Open MPI or MPICH, whichever the program has loaded. Call MPI_Init before, and MPI_Finalize after shmem_finalize; the library calls MPI " +
+			"only during this call, in the caller's thread. Every PE calls it; it " +
 			"returns when all PEs have called it. After SHMEM_BOOTSTRAP_TIMEOUT a message names the PEs that are missing. When the library is in use " +
 			"already, the call only counts as one more init.",
 		Returns: "0, or non-zero after a message when the PE cannot join the job, or attr or flags are not valid.",

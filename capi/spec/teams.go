@@ -81,7 +81,7 @@ var teams = Chapter{
 			Params: []Param{
 				parentHandle,
 				{Name: "start", C: "int", Doc: "number, in the parent, of the first PE"},
-				{Name: "stride", C: "int", Doc: "from one PE to the next; negative: downwards; 0: for one PE"},
+				{Name: "stride", C: "int", Doc: "from the number of one PE in the parent to the next; negative: downwards; 0: only with a size of 1"},
 				{Name: "size", C: "int", Doc: "how many PEs"},
 				{Name: "config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
 				{Name: "config_mask", C: "long", Doc: "the fields of config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
@@ -100,10 +100,10 @@ var teams = Chapter{
 				parentHandle,
 				{Name: "xrange", C: "int", Doc: "length of a row, at least 1"},
 				{Name: "xaxis_config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "xaxis_mask", C: "long", Doc: "the fields of xaxis_config that count"},
+				{Name: "xaxis_mask", C: "long", Doc: "the fields of xaxis_config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
 				{Name: "xaxis_team", C: "shmem_team_t *", Role: Result, Doc: "the PEs of the caller's row"},
 				{Name: "yaxis_config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "yaxis_mask", C: "long", Doc: "the fields of yaxis_config that count"},
+				{Name: "yaxis_mask", C: "long", Doc: "the fields of yaxis_config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
 				{Name: "yaxis_team", C: "shmem_team_t *", Role: Result, Doc: "the PEs of the caller's column"},
 			},
 			Front: "shmemi_team_split_2d(parent_team, xrange, xaxis_config, xaxis_mask, xaxis_team, " +
@@ -117,7 +117,7 @@ var teams = Chapter{
 			Name: "team_destroy", Section: "SHMEM_TEAM_DESTROY", Since: "0.1",
 			Params: []Param{{Name: "team", C: "shmem_team_t", Doc: "a team made by a split; SHMEM_TEAM_INVALID: nothing happens"}},
 			Front:  "shmemi_team_destroy(team, $call)",
-			Doc:    "Destroys a team. All of its PEs make the call together.",
+			Doc:    "Destroys a team, and the caller's contexts that were made for it. All of its PEs make the call together.",
 			Errors: teamUsed + " Also for predefined teams.",
 		},
 		{
@@ -135,7 +135,7 @@ var teams = Chapter{
 			},
 			Doc: "Waits until every PE of the team has called it. It completes only plain stores, not the " +
 				"operations of this library. In C11 shmem_sync(team) is the same.",
-			Returns: "0, or non-zero for SHMEM_TEAM_INVALID.",
+			Returns: collReturns,
 			Errors:  teamUsed,
 		},
 		{

@@ -88,7 +88,7 @@ var wait = Chapter{
 				Stream:  "signal_wait_until", Waits: true,
 			},
 			Errors: "As wait_until.",
-			Order:  "The data that belongs to the signal is visible after the call.",
+			Order:  "The data of the puts with signal whose updates are in the value is visible after the call.",
 		},
 	}, waitSets()...),
 }

@@ -55,7 +55,7 @@ var (
 	setMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each variable, non-zero " +
 		"if it is ignored; NULL: none is ignored"}
 	streamMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each element, non-zero if it is " +
-		"ignored; NULL: none is. In memory that the GPU reads while the stream waits"}
+		"ignored; NULL: none is. The GPU reads it while the stream waits: it must be in memory that the GPU reaches, and unchanged until the wait has ended"}
 	setValues = Param{Name: "cmp_values", C: "const T *", Role: Source, Doc: "right-hand side of the " +
 		"comparison for each variable"}
 )
@@ -166,7 +166,7 @@ func allOnStream(each bool) *Stream {
 	if each {
 		s.Front = "shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, $element, stream, $call)"
 		s.Doc = "Makes the stream wait until all elements that are not ignored satisfy the comparison, each with a value of its own."
-		s.Params[4] = Param{Name: "cmp_values", C: "T *", Role: Source, Doc: "right-hand side for each element; as status"}
+		s.Params[4] = Param{Name: "cmp_values", C: "T *", Role: Source, Doc: "right-hand side for each element; in memory as that of status"}
 	}
 	return s
 }

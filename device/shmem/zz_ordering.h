@@ -25,7 +25,7 @@ SHMEMI_ONLY void shmem_fence(shmem_context ctx) SHMEMI_RUN(void, shmemi_fence(sh
 SHMEMI_SHARED void shmem_ctx_fence(shmem_ctx_t ctx) SHMEMI_DO(shmemi_fence(shmemi_open(ctx, 0x8f1983du), 0x8f1983du))
 SHMEMI_ONLY void shmem_ctx_fence(shmem_context ctx) SHMEMI_RUN(void, shmemi_fence(shmemi_open(ctx, 0x8f1983du), 0x8f1983du))
 
-/* Waits until all operations are complete. */
+/* Waits until the earlier operations of this thread, and of the threads with which it has synchronised since, are complete at each PE. */
 SHMEMI_SHARED void shmem_quiet(void) SHMEMI_DO(shmemi_quiet(SHMEMI_JOB, 0x549a6514u))
 SHMEMI_ONLY void shmem_quiet(shmem_context ctx) SHMEMI_RUN(void, shmemi_quiet(shmemi_open(ctx, 0x549a6514u), 0x549a6514u))
 SHMEMI_SHARED void shmem_ctx_quiet(shmem_ctx_t ctx) SHMEMI_DO(shmemi_quiet(shmemi_open(ctx, 0x549a6514u), 0x549a6514u))

@@ -809,7 +809,7 @@ SHMEMI_ONLY size_t nvshmem_ushort_test_some_vector(unsigned short *ivars, size_t
 /* Orders earlier operations before later ones, at each PE. */
 SHMEMI_SHARED void nvshmem_fence(void) SHMEMI_DO(shmemi_fence(SHMEMI_JOB, 0xd4e6d23du))
 
-/* Waits until all operations are complete. */
+/* Waits until the earlier operations of this thread, and of the threads with which it has synchronised since, are complete at each PE. */
 SHMEMI_SHARED void nvshmem_quiet(void) SHMEMI_DO(shmemi_quiet(SHMEMI_JOB, 0x208f9f14u))
 
 /* Waits until every PE of a team has called it. It completes only stores and loads. */

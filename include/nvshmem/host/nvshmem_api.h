@@ -337,7 +337,7 @@ void nvshmem_init(void);
  * first call of a program sets the level.
  *
  * @requested a level from NVSHMEM_THREAD_SINGLE to NVSHMEM_THREAD_MULTIPLE
- * @provided output: the level that the library grants; may be NULL
+ * @provided output: the level that the library grants, not below requested; may be NULL
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
@@ -424,13 +424,15 @@ void nvshmem_query_thread(int *provided);
  * nvshmem_malloc
  *
  * Allocates symmetric memory: a block at the same place of every PE's heap. In other functions
- * its address names the block of any PE. Every PE makes the same call with the same arguments.
+ * its address names the block of any PE. All PEs make the call together, with equal numbers.
  *
  * @size bytes wanted
  *
  * Result: The block, aligned for any type; NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return). Ends the job when called before init or after finalize.
+ * Order: Begins as nvshmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC. Since libshmem 0.1.
  */
@@ -439,12 +441,14 @@ void *nvshmem_malloc(size_t size);
 /*
  * nvshmem_free
  *
- * Frees a block. Every PE makes the same call with the same arguments.
+ * Frees a block. All PEs make the call together, for the same block: each passes its own
+ * address of it. With NULL they make it together as well.
  *
  * @ptr a block that an allocation returned, or NULL to free nothing
  *
- * Errors: Ends the job when ptr is not a block of the heap.
- * Order: Begins with a barrier.
+ * Errors: Ends the job when ptr is not a block of the heap, and when called before init or
+ * after finalize. With SHMEM_ON_FAILURE=return the block stays when a PE is lost.
+ * Order: Begins as nvshmem_barrier_all does.
  *
  * OpenSHMEM 1.6, SHMEM_FREE. Since libshmem 0.1.
  */
@@ -453,16 +457,18 @@ void nvshmem_free(void *ptr);
 /*
  * nvshmem_align
  *
- * Allocates as nvshmem_malloc does, at a multiple of alignment. Every PE makes the same call
- * with the same arguments.
+ * Allocates as nvshmem_malloc does, at a multiple of alignment. All PEs make the call together,
+ * with equal numbers.
  *
- * @alignment a power of two, in bytes, which 0 is not; below sizeof(void *) it is rounded up
+ * @alignment in bytes, a power of two and so not 0; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE when the heap has no room. Ends the job when alignment is not a
- * power of two.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: NULL on every PE when the heap of one has no room, and NULL when a PE is lost
+ * (SHMEM_ON_FAILURE=return). Ends the job when called before init or after finalize. Also when
+ * alignment is not a power of two.
+ * Order: Begins as nvshmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_ALIGN. Since libshmem 0.1.
  */
@@ -471,15 +477,16 @@ void *nvshmem_align(size_t alignment, size_t size);
 /*
  * nvshmem_calloc
  *
- * Allocates an array whose bytes are all zero on every PE. Every PE makes the same call with
- * the same arguments.
+ * Allocates an array whose bytes are all zero on every PE. All PEs make the call together, with
+ * equal numbers.
  *
  * @count elements wanted
  * @size bytes of one element
  *
  * Result: The array; NULL when count or size is 0.
- * Errors: NULL on every PE when the heap has no room or count times size overflows.
- * Order: Ends with a barrier, so that the memory of every PE may be used at once.
+ * Errors: As nvshmem_malloc; also when count times size overflows.
+ * Order: Begins as nvshmem_quiet does, and ends with a barrier, so that the memory of every PE
+ * may be used at once. For 0 bytes the call does neither.
  *
  * OpenSHMEM 1.6, SHMEM_CALLOC. Since libshmem 0.1.
  */
@@ -495,8 +502,9 @@ void *nvshmem_calloc(size_t count, size_t size);
  * @dest symmetric address
  * @pe number of a PE
  *
- * Result: An address, or NULL when pe is not on the caller's node, is not a PE, or dest is not
- * symmetric.
+ * Result: An address, valid until the block of dest is freed, or NULL when pe is not on the
+ * caller's node, is not a PE, or dest is not symmetric. With the heap in GPU memory it is an
+ * address for kernels; NULL also when this PE's GPU has no access to pe's.
  * Errors: Ends the job when called before init or after finalize.
  *
  * OpenSHMEM 1.6, SHMEM_PTR. Since libshmem 0.1.
@@ -555,7 +563,8 @@ int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe, nvshmem_team_
 /*
  * nvshmem_team_destroy
  *
- * Destroys a team. All of its PEs make the call together.
+ * Destroys a team, and the caller's contexts that were made for it. All of its PEs make the
+ * call together.
  *
  * @team a team made by a split; NVSHMEM_TEAM_INVALID: nothing happens
  *
@@ -574,7 +583,8 @@ void nvshmem_team_destroy(nvshmem_team_t team);
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  *
- * Result: 0, or non-zero for NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when a team does not exist, and when called before init or after
  * finalize.
  *
@@ -595,8 +605,9 @@ int nvshmem_team_sync(nvshmem_team_t team);
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: None between two puts. nvshmem_fence orders them for each PE, nvshmem_quiet completes
  * them.
  *
@@ -673,8 +684,9 @@ void nvshmem_putmem_nbi(void *dest, const void *source, size_t nelems, int pe);
  * @value to write
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As put.
  *
  * OpenSHMEM 1.6, SHMEM_P. Since libshmem 0.1.
@@ -713,8 +725,9 @@ void nvshmem_ptrdiff_p(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: None with respect to the caller's earlier puts; nvshmem_quiet completes those first.
  *
  * OpenSHMEM 1.6, SHMEM_GET. Since libshmem 0.1.
@@ -749,7 +762,7 @@ void nvshmem_get64(void *dest, const void *source, size_t nelems, int pe);
 void nvshmem_get128(void *dest, const void *source, size_t nelems, int pe);
 void nvshmem_getmem(void *dest, const void *source, size_t nelems, int pe);
 
-/* Nonblocking. Copies as get does, but the data is in dest only after the next quiet. */
+/* Nonblocking. Copies as get does, but may return before the data is in dest. It is there when the next quiet returns. */
 void nvshmem_float_get_nbi(float *dest, const float *source, size_t nelems, int pe);
 void nvshmem_double_get_nbi(double *dest, const double *source, size_t nelems, int pe);
 void nvshmem_char_get_nbi(char *dest, const char *source, size_t nelems, int pe);
@@ -789,8 +802,9 @@ void nvshmem_getmem_nbi(void *dest, const void *source, size_t nelems, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The element.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As get.
  *
  * OpenSHMEM 1.6, SHMEM_G. Since libshmem 0.1.
@@ -833,8 +847,9 @@ ptrdiff_t nvshmem_ptrdiff_g(const ptrdiff_t *source, int pe);
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As put.
  *
  * OpenSHMEM 1.6, SHMEM_IPUT. Since libshmem 0.1.
@@ -882,8 +897,9 @@ void nvshmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  * @nelems elements of T or of <bits> bits to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As get.
  *
  * OpenSHMEM 1.6, SHMEM_IGET. Since libshmem 0.1.
@@ -929,7 +945,8 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  *
  * Result: The value.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -961,7 +978,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -995,7 +1013,8 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Result: The value before the operation. The object was changed if that equals cond.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1026,7 +1045,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1058,7 +1078,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1087,7 +1108,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1118,7 +1140,8 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1148,7 +1171,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1179,7 +1203,8 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1204,7 +1229,8 @@ uint64_t nvshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe)
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1230,7 +1256,8 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1255,7 +1282,8 @@ uint64_t nvshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1281,7 +1309,8 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  *
  * Result: The value before the operation.
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1306,7 +1335,8 @@ uint64_t nvshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe)
  * @pe number of the other PE, or the caller's own
  *
  * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
- * within one segment, and when called before init or after finalize.
+ * within the heap, the program's variables or a registered buffer, and when called before init
+ * or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1332,7 +1362,8 @@ void nvshmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe);
  *
  * Result: The value.
  * Errors: Ends the job when sig_addr is not symmetric, and before init or after finalize.
- * Order: The data that belongs to the value read is visible to the caller.
+ * Order: The data of the puts with signal whose updates are in the value is visible to the
+ * caller.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_FETCH. Since libshmem 0.1.
  */
@@ -1343,8 +1374,8 @@ uint64_t nvshmem_signal_fetch(uint64_t *sig_addr);
 /*
  * nvshmem_barrier_all
  *
- * Waits until every PE has called it, and until all operations that were issued before the call
- * are complete at every PE.
+ * Waits until every PE has called it, and until all operations that the PEs issued before the
+ * call on their default contexts are complete.
  *
  * Errors: Ends the job when called before init or after finalize.
  * Order: Includes a quiet.
@@ -1369,15 +1400,17 @@ void nvshmem_sync_all(void);
  * nvshmem_<T>_broadcast, nvshmem_broadcastmem
  *
  * Copies an array of one PE to every PE of the team, that one included. Every PE of the team
- * makes the same call with the same arguments.
+ * makes the same call: dest and source name the same symmetric objects, and the other arguments
+ * are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
- * @source symmetric, read at PE_root
+ * @source symmetric, read at PE_root alone
  * @nelems elements (mem: bytes) to copy
  * @PE_root number, in the team, of the PE that sends
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: As fcollect, and when the team has no PE_root.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
@@ -1413,14 +1446,16 @@ int nvshmem_broadcastmem(nvshmem_team_t team, void *dest, const void *source, si
  * nvshmem_<T>_fcollect, nvshmem_fcollectmem
  *
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from each PE
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1457,14 +1492,16 @@ int nvshmem_fcollectmem(nvshmem_team_t team, void *dest, const void *source, siz
  * nvshmem_<T>_alltoall, nvshmem_alltoallmem
  *
  * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements (mem: bytes) for each PE
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1501,16 +1538,18 @@ int nvshmem_alltoallmem(nvshmem_team_t team, void *dest, const void *source, siz
  * nvshmem_<T>_max_reduce
  *
  * Makes each element of dest, at every PE of the team, the maximum of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. When one of two elements is
- * not a number, it is undefined which of them remains.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. When one of two elements is not a number, it is undefined which of
+ * them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1545,16 +1584,18 @@ int nvshmem_size_max_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * nvshmem_<T>_min_reduce
  *
  * Makes each element of dest, at every PE of the team, the minimum of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. When one of two elements is
- * not a number, it is undefined which of them remains.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. When one of two elements is not a number, it is undefined which of
+ * them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1589,16 +1630,18 @@ int nvshmem_size_min_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * nvshmem_<T>_sum_reduce
  *
  * Makes each element of dest, at every PE of the team, the sum of the elements at that place in
- * the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. Integers wrap around modulo their width;
- * floating-point numbers are added in no particular order.
+ * the team's sources. Every PE of the team makes the same call: dest and source name the same
+ * symmetric objects, and the other arguments are equal. dest and source are the same array or
+ * do not overlap. Integers wrap around modulo their width; floating-point numbers are added in
+ * no particular order.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1633,16 +1676,18 @@ int nvshmem_size_sum_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * nvshmem_<T>_prod_reduce
  *
  * Makes each element of dest, at every PE of the team, the product of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. Integers wrap around modulo
- * their width; floating-point numbers are multiplied in no particular order.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap. Integers wrap around modulo their width; floating-point numbers are
+ * multiplied in no particular order.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1677,15 +1722,17 @@ int nvshmem_size_prod_reduce(nvshmem_team_t team, size_t *dest, const size_t *so
  * nvshmem_<T>_and_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1712,15 +1759,17 @@ int nvshmem_size_and_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * nvshmem_<T>_or_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise or of the elements at that
- * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * place in the team's sources. Every PE of the team makes the same call: dest and source name
+ * the same symmetric objects, and the other arguments are equal. dest and source are the same
+ * array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1747,15 +1796,17 @@ int nvshmem_size_or_reduce(nvshmem_team_t team, size_t *dest, const size_t *sour
  * nvshmem_<T>_xor_reduce
  *
  * Makes each element of dest, at every PE of the team, the bitwise exclusive or of the elements
- * at that place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap.
+ * at that place in the team's sources. Every PE of the team makes the same call: dest and
+ * source name the same symmetric objects, and the other arguments are equal. dest and source
+ * are the same array or do not overlap.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -1783,9 +1834,9 @@ int nvshmem_size_xor_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
 /*
  * nvshmem_fence
  *
- * Orders the caller's operations: for each PE, the puts, atomics and signals before the call
- * are delivered before those after it. It does not complete them, and does not order gets and
- * fetching nonblocking atomics.
+ * Orders the caller's operations on the context, without ctx the default one: for each PE, the
+ * puts, atomics and signals before the call are delivered before those after it. It does not
+ * complete them, and does not order gets and fetching nonblocking atomics.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -1796,8 +1847,9 @@ void nvshmem_fence(void);
 /*
  * nvshmem_quiet
  *
- * Waits until all operations of the caller are complete: puts, atomics and signals are visible
- * to every PE, and nonblocking gets and fetches are in the caller's memory.
+ * Waits until all operations of the caller on the context, without ctx the default one, are
+ * complete: puts, atomics and signals are visible to every PE, and nonblocking gets and fetches
+ * are in the caller's memory.
  *
  * Errors: Ends the job when called before init or after finalize, and when a PE with operations
  * in flight is lost.
@@ -1903,8 +1955,9 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange, const nvshmem_
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As nvshmem_float_put.
  *
  * Since libshmem 0.1.
@@ -1926,8 +1979,9 @@ void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As nvshmem_float_get.
  *
  * Since libshmem 0.1.
@@ -1948,8 +2002,9 @@ void nvshmem_bfloat16_get_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
  * @value to write
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As nvshmem_float_p.
  *
  * Since libshmem 0.1.
@@ -1966,8 +2021,9 @@ void nvshmem_bfloat16_p(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, 
  * @pe number of the other PE, or the caller's own
  *
  * Result: The element.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize.
  * Order: As nvshmem_float_g.
  *
  * Since libshmem 0.1.
@@ -1996,8 +2052,9 @@ struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int 
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As nvshmem_float_iput.
  *
  * Since libshmem 0.1.
@@ -2018,8 +2075,9 @@ void nvshmem_bfloat16_iput(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within the heap,
+ * the program's variables or a registered buffer, and when called before init or after
+ * finalize. Also when a stride is less than 1.
  * Order: As nvshmem_float_iget.
  *
  * Since libshmem 0.1.
@@ -2031,8 +2089,8 @@ void nvshmem_bfloat16_iget(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * nvshmem_<T>_broadcast
  *
  * Copies an array of one PE to every PE of the team, that one included. Half and bfloat16 have
- * the same functions as other types. Every PE of the team makes the same call with the same
- * arguments.
+ * the same functions as other types. Every PE of the team makes the same call: dest and source
+ * name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2056,7 +2114,7 @@ int nvshmem_bfloat16_broadcast(nvshmem_team_t team, struct __nv_bfloat16 *dest, 
  *
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
  * Half and bfloat16 have the same functions as other types. Every PE of the team makes the same
- * call with the same arguments.
+ * call: dest and source name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nelems times the size of the team
@@ -2079,7 +2137,7 @@ int nvshmem_bfloat16_fcollect(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
  *
  * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
  * Half and bfloat16 have the same functions as other types. Every PE of the team makes the same
- * call with the same arguments.
+ * call: dest and source name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nelems times the size of the team
@@ -2103,7 +2161,8 @@ int nvshmem_bfloat16_alltoall(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
  * Makes each element of dest, at every PE of the team, the maximum of the elements at that
  * place in the team's sources. dest and source are the same array or do not overlap. Each step
  * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2127,7 +2186,8 @@ int nvshmem_bfloat16_max_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * Makes each element of dest, at every PE of the team, the minimum of the elements at that
  * place in the team's sources. dest and source are the same array or do not overlap. Each step
  * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2151,7 +2211,8 @@ int nvshmem_bfloat16_min_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * Makes each element of dest, at every PE of the team, the sum of the elements at that place in
  * the team's sources. dest and source are the same array or do not overlap. Each step is
  * computed as float and rounded. Half and bfloat16 have the same functions as other types.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2175,7 +2236,8 @@ int nvshmem_bfloat16_sum_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * Makes each element of dest, at every PE of the team, the product of the elements at that
  * place in the team's sources. dest and source are the same array or do not overlap. Each step
  * is computed as float and rounded. Half and bfloat16 have the same functions as other types.
- * Every PE of the team makes the same call with the same arguments.
+ * Every PE of the team makes the same call: dest and source name the same symmetric objects,
+ * and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2200,7 +2262,8 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2244,7 +2307,8 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2268,7 +2332,8 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2312,7 +2377,8 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2336,7 +2402,7 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments, except dest.
+ * call: dest and source name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2380,7 +2446,7 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments, except dest.
+ * call: dest and source name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2404,7 +2470,8 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2448,7 +2515,8 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2472,7 +2540,8 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2508,7 +2577,8 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -2544,7 +2614,8 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call with the same arguments, except dest.
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE

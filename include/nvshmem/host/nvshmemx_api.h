@@ -565,7 +565,8 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -612,7 +613,8 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -659,7 +661,7 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call with the same arguments, except dest.
+ * call: dest and source name the same symmetric objects, and the other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -706,7 +708,8 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -753,7 +756,8 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -790,7 +794,8 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call with the same arguments, except dest.
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -827,7 +832,8 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call with the same arguments, except dest.
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE
@@ -970,7 +976,7 @@ void nvshmemx_put64_on_stream(void *dest, const void *source, size_t nelems, int
 void nvshmemx_put128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_putmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Copies as put does, but source may be reused only after the next quiet. */
+/* Nonblocking. Copies as put does, but source may be reused, and dest is written, only after the next quiet on the stream. */
 void nvshmemx_float_put_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_double_put_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_char_put_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -1097,7 +1103,7 @@ void nvshmemx_get64_on_stream(void *dest, const void *source, size_t nelems, int
 void nvshmemx_get128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_getmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Copies as get does, but the data is in dest only after the next quiet. */
+/* Nonblocking. Copies as get does, but later work in the stream may begin before the data is in dest; it is there after the next quiet on the stream. */
 void nvshmemx_float_get_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_double_get_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_char_get_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -1236,7 +1242,7 @@ void nvshmemx_put64_signal_on_stream(void *dest, const void *source, size_t nele
 void nvshmemx_put128_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void nvshmemx_putmem_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 
-/* Nonblocking. Does what put_signal does, but source may be reused only after the next quiet. */
+/* Nonblocking. Does what put_signal does, but source may be reused only after the next quiet on the stream. */
 void nvshmemx_float_put_signal_nbi_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void nvshmemx_double_put_signal_nbi_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void nvshmemx_char_put_signal_nbi_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
@@ -1329,7 +1335,7 @@ void nvshmemx_sync_all_on_stream(struct CUstream_st *stream);
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
- * @source symmetric, read at PE_root
+ * @source symmetric, read at PE_root alone
  * @nelems elements (mem: bytes) to copy
  * @PE_root number, in the team, of the PE that sends
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1834,8 +1840,9 @@ void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t 
  *
  * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
- *             GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. The GPU reads it
+ *             while the stream waits: it must be in memory that the GPU reaches, and unchanged
+ *             until the wait has ended
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1870,10 +1877,11 @@ void nvshmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nele
  *
  * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
- *              GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. The GPU reads it
+ *              while the stream waits: it must be in memory that the GPU reaches, and unchanged
+ *              until the wait has ended
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values input: right-hand side for each element; as status
+ * @cmp_values input: right-hand side for each element; in memory as that of status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE uses no GPU (as with SHMEM_HEAP=host), when
