@@ -12,24 +12,24 @@
 
 #define SHMEMI_CACHE_LINE 64 /* bytes that processors hand to each other at once */
 #define SHMEMI_PAGE 4096 /* bytes of a page, which the control page is */
-#define SHMEMI_DIRECT_PES 16 /* small reductions: up to so many PEs write to each other directly (capi/front/exchange.c) */
-#define SHMEMI_SLOT 2048 /* and so many bytes are a slot */
-#define SHMEMI_TEAM_SLOT 512 /* the same of a team that is not the world */
+#define SHMEMI_DIRECT_PES 16 /* small reductions: in a group of up to so many PEs each writes to all others in one step (capi/front/exchange.c) */
+#define SHMEMI_SLOT 2048 /* bytes of a slot, the memory for the contribution of one PE in such a reduction, of the world */
+#define SHMEMI_TEAM_SLOT 512 /* bytes of a slot of another team */
 #define SHMEMI_COLUMN_ROUNDS 4 /* reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c) */
-#define SHMEMI_WORLD_ROUND 524288 /* and so many bytes a PE sends in a round, and so many it receives */
-#define SHMEMI_TEAM_ROUND 32768 /* the same of a team that is not the world */
-#define SHMEMI_WIDE_TEAMS 12 /* and so many teams on several hosts have room for rounds of that size */
-#define SHMEMI_NARROW_ROUND 4096 /* the same of a team that is made while so many exist */
-#define SHMEMI_NARROW_TEAMS 32 /* and so many teams have room for those */
+#define SHMEMI_WORLD_ROUND 524288 /* bytes that a PE sends in a round, and as many that it receives, in the world */
+#define SHMEMI_TEAM_ROUND 32768 /* the same in another team, while there is room */
+#define SHMEMI_WIDE_TEAMS 12 /* how many teams on several hosts have room for rounds of TEAM_ROUND */
+#define SHMEMI_NARROW_ROUND 4096 /* as TEAM_ROUND, of a team that is made while WIDE_TEAMS others have that room */
+#define SHMEMI_NARROW_TEAMS 32 /* how many teams have room for rounds of NARROW_ROUND */
 #define SHMEMI_LINES_BYTES 3072 /* small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c) */
-#define SHMEMI_MAIL_LEAST 64 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
-#define SHMEMI_MAIL_MOST 65536 /* and so many at most */
-#define SHMEMI_MAIL_RECORD 4032 /* and so many bytes a message in it has at most, with its header */
-#define SHMEMI_MAIL_SENDS 64 /* long messages that a PE may send at once */
-#define SHMEMI_MAIL_SEND_BYTES 128 /* of the words in which receivers request the bytes of one */
+#define SHMEMI_MAIL_LEAST 64 /* two-sided messages: the least bytes of the ring in a sender's mailbox; they are a power of two */
+#define SHMEMI_MAIL_MOST 65536 /* the most bytes of that ring */
+#define SHMEMI_MAIL_RECORD 4032 /* the most bytes of a record in it: a message that is sent whole, with its header */
+#define SHMEMI_MAIL_SENDS 64 /* how many long messages a PE may send at once */
+#define SHMEMI_MAIL_SEND_BYTES 128 /* bytes of the words in which the receiver of one requests its bytes: struct shmemi_mail_send */
 #define SHMEMI_LANDINGS 4 /* long messages to memory that is not symmetric that a PE may receive at once */
-#define SHMEMI_LANDING_BYTES 262144 /* of the memory through which one comes */
-#define SHMEMI_LONG_WAITS 4 /* how many threads that wait for long are noted */
+#define SHMEMI_LANDING_BYTES 262144 /* bytes of a landing, the memory through which one comes */
+#define SHMEMI_LONG_WAITS 4 /* how many threads of a PE that wait for long are noted */
 
 /* How far a PE is. C alone writes and reads it. */
 enum shmemi_stage {
@@ -49,7 +49,7 @@ enum {
 struct shmemi_long_wait {
     uint32_t taken; /* 1: a thread has the entry */
     uint32_t turn; /* odd while it is written */
-    uint64_t since; /* 0: no wait */
+    uint64_t since; /* when the wait began; 0: there is none */
     char call[48]; /* the call that waits */
     char what[160]; /* the object of the wait */
     char why[320]; /* the present work of the PEs that it waits for, or "" */
@@ -66,10 +66,10 @@ _Static_assert(offsetof(struct shmemi_long_wait, why) == 224, "long_wait_why");
 struct shmemi_activity {
     uint32_t stage; /* enum shmemi_stage */
     uint32_t exits; /* 1: the process is in exit(), or main has returned */
-    int32_t status; /* with it */
+    int32_t status; /* with exits: the status of exit() */
     uint32_t left_turn; /* odd while left and left_call are written */
     uint64_t stage_since; /* when the stage began */
-    uint64_t exit_since; /* and the exit */
+    uint64_t exit_since; /* when exit() began */
     uint64_t left; /* when the last long wait ended, 0: there was none */
     char left_call[48]; /* the call that it was of */
     struct shmemi_long_wait waits[4]; /* waits that are long */
@@ -93,9 +93,9 @@ struct shmemi_ctl {
     _Alignas(64) uint32_t membarriers_begun; /* membarriers for sleepers of this node, in the control page of the node's first PE only: the one that began last. One is under way while it is not membarriers_done */
     uint32_t membarriers_done; /* and the last that is over; written by the thread that began it */
     unsigned char pad2[56];
-    _Alignas(64) uint32_t arrived; /* node barrier, used in the control page of the node's first PE only */
+    _Alignas(64) uint32_t arrived; /* node barrier, used in the control page of the node's first PE only: how many PEs of the node have come to the present one; each adds 1, and the PE that ends the barrier clears it */
     unsigned char pad3[60];
-    _Alignas(64) uint32_t released; /* the same */
+    _Alignas(64) uint32_t released; /* in the same page: the epoch of the last node barrier that all have come to; the PE that ends the barrier stores it, with release, and the others wait for it */
     unsigned char pad4[60];
     _Alignas(64) uint32_t epoch; /* how many barriers the PE has entered, for reports */
     uint32_t processor; /* 1 + the processor of the thread of the PE that last yielded in a wait; 0: none has */

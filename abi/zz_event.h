@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_EVENTS 64 /* the last so many events of a PE are kept */
+#define SHMEMI_EVENTS 64 /* how many events of a PE are kept: the last ones */
 #define SHMEMI_EVENT_CONTEXT_BITS 10 /* bits of the context's number in the time of an event */
 
 /* What happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often. */
@@ -20,21 +20,21 @@ enum shmemi_event_what {
     SHMEMI_EVENT_ACKED = 3, /* the PE has acknowledged: units that are still unacknowledged; acknowledged units */
     SHMEMI_EVENT_KEPT = 4, /* an early message came, or one that waits for writes */
     SHMEMI_EVENT_WRITE = 5, /* a one-sided write was handed to the provider */
-    SHMEMI_EVENT_READ = 6, /* a one-sided read was */
+    SHMEMI_EVENT_READ = 6, /* a one-sided read was handed to the provider */
     SHMEMI_EVENT_DONE = 7, /* the provider has completed an operation with a token */
-    SHMEMI_EVENT_BROKE = 8, /* or failed it */
-    SHMEMI_EVENT_ARRIVED = 9, /* numbered writes are in */
+    SHMEMI_EVENT_BROKE = 8, /* the provider has failed an operation with a token */
+    SHMEMI_EVENT_ARRIVED = 9, /* numbered writes of the PE have arrived: 0; how many, from the first on */
     SHMEMI_EVENT_QUEUED = 10, /* an operation waits in the queue */
     SHMEMI_EVENT_PARKED = 11, /* a message of the library's own found no room */
-    SHMEMI_EVENT_NO_CREDIT = 12, /* an operation was sent back: no credit, or no token */
-    SHMEMI_EVENT_NO_TURN = 13, /* one was sent back: it has to follow others */
+    SHMEMI_EVENT_NO_CREDIT = 12, /* an operation was returned to its caller (AGAIN): no credit, or no token */
+    SHMEMI_EVENT_NO_TURN = 13, /* one was returned: it has to follow others */
     SHMEMI_EVENT_NO_ROOM = 14, /* the provider had no room */
     SHMEMI_EVENT_LOST = 15, /* the PE is given up */
     SHMEMI_EVENT_SLEEP = 16, /* of the proxy's thread, as all that follow: it sleeps until something comes from the network */
-    SHMEMI_EVENT_WOKEN = 17, /* it came */
-    SHMEMI_EVENT_LIMIT = 18, /* nothing came */
-    SHMEMI_EVENT_NAP = 19, /* callers poll */
-    SHMEMI_EVENT_NO_SLEEP = 20, /* something waits for room that may come without a completion */
+    SHMEMI_EVENT_WOKEN = 17, /* something came, and the sleep ended */
+    SHMEMI_EVENT_LIMIT = 18, /* the sleep ended by its limit: nothing came */
+    SHMEMI_EVENT_NAP = 19, /* it naps, because callers poll */
+    SHMEMI_EVENT_NO_SLEEP = 20, /* it does not sleep, because something waits for room that may come without a completion */
 };
 
 /* One event. */

@@ -14,7 +14,7 @@
 
 /* What a Completion completes. */
 enum shmemi_completion_kind {
-    SHMEMI_COMPLETION_SEND = 1, /* the source buffer may be reused */
+    SHMEMI_COMPLETION_SEND = 1, /* a message was sent: its buffer may be reused */
     SHMEMI_COMPLETION_RECV = 2, /* len bytes arrived in the buffer that the token names */
     SHMEMI_COMPLETION_WRITE = 3, /* the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused */
     SHMEMI_COMPLETION_READ = 4, /* the bytes of a Read are in local memory */
@@ -26,12 +26,12 @@ enum shmemi_completion_kind {
 /* An atomic operation, as it travels in messages, in rings and to NICs. */
 enum shmemi_amo {
     SHMEMI_AMO_SET = 1, /* writes the operand */
-    SHMEMI_AMO_ADD = 2, /* adds it */
-    SHMEMI_AMO_AND = 3, /* bitwise and */
-    SHMEMI_AMO_OR = 4, /* bitwise or */
-    SHMEMI_AMO_XOR = 5, /* bitwise exclusive or */
+    SHMEMI_AMO_ADD = 2, /* adds the operand, modulo the width */
+    SHMEMI_AMO_AND = 3, /* bitwise and with the operand */
+    SHMEMI_AMO_OR = 4, /* bitwise or with it */
+    SHMEMI_AMO_XOR = 5, /* bitwise exclusive or with it */
     SHMEMI_AMO_SWAP = 6, /* writes the operand; the reply has the old value, as of all that follow */
-    SHMEMI_AMO_CSWAP = 7, /* writes the operand where the comparand was */
+    SHMEMI_AMO_CSWAP = 7, /* writes the operand if the object equals the comparand */
     SHMEMI_AMO_FETCH = 8, /* only returns the value */
     SHMEMI_AMO_FETCH_ADD = 9, /* adds */
     SHMEMI_AMO_FETCH_AND = 10, /* bitwise and */
@@ -41,7 +41,7 @@ enum shmemi_amo {
 
 /* One entry of the completion queue. */
 struct shmemi_completion {
-    uint32_t token; /* of the operation */
+    uint32_t token; /* the token that the operation or the receive buffer was posted with */
     uint8_t kind; /* enum shmemi_completion_kind */
     unsigned char pad1[3];
     uint64_t len; /* of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From */

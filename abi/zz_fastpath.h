@@ -13,39 +13,39 @@
 #include "zz_sequence.h"
 #include "zz_message.h"
 
-/* What the engine knows about one PE. */
+/* What a context of the engine knows about one PE. Counts of units, bytes and messages only grow, from the start of the job on. An epoch is the number of fences before it, a unit that of credits (unit of struct shmemi_fastpath). */
 struct shmemi_fastpath_peer {
-    uint64_t charged; /* messages sent that need credits, in units of credits */
-    uint64_t acked; /* how many of them the target is known to have applied */
-    uint64_t epoch; /* of the last of them */
-    uint64_t charged_then; /* before the first of that epoch: a write must not overtake these */
-    uint64_t write_epoch; /* of the last one-sided write */
+    uint64_t charged; /* units of the messages sent to it that need credits */
+    uint64_t acked; /* how many of these units the target is known to have applied */
+    uint64_t epoch; /* in which the last message that needs credits was sent */
+    uint64_t charged_then; /* charged before the first such message of that epoch: a write of the epoch must not overtake the messages before */
+    uint64_t write_epoch; /* in which the last one-sided write was posted */
     uint64_t wrote; /* bytes of one-sided writes whose completion does not confirm that they are at the target */
-    uint64_t wrote_acked; /* how many of them a reply has covered */
-    uint64_t goal; /* where acked has to come for the closed generation */
-    uint64_t goal_wrote; /* and wrote_acked */
-    uint64_t flush_charged; /* charged at the last flush, which its reply acknowledges */
-    uint64_t flush_wrote; /* and of wrote */
-    uint64_t bytes; /* of one-sided operations under way */
-    uint32_t tokens; /* of operations under way */
-    uint32_t writes; /* in flight */
-    uint32_t sent; /* messages to it, replies included: the last sequence number */
-    uint32_t received; /* messages from it that were applied, in order */
-    uint32_t parked; /* messages that wait for room */
-    uint32_t early; /* messages from it that wait for their turn */
-    uint32_t flush_turn; /* flushes so far */
+    uint64_t wrote_acked; /* how many of these bytes a reply to a flush has confirmed */
+    uint64_t goal; /* the value that acked has to reach for the closed generation */
+    uint64_t goal_wrote; /* the value that wrote_acked has to reach for it */
+    uint64_t flush_charged; /* charged when the last flush was sent: the reply raises acked to it */
+    uint64_t flush_wrote; /* wrote then: the reply raises wrote_acked to it */
+    uint64_t bytes; /* bytes of the one-sided operations under way on it */
+    uint32_t tokens; /* how many tokens operations under way on it have */
+    uint32_t writes; /* how many one-sided writes to it are in flight */
+    uint32_t sent; /* how many messages were sent to it, replies included: the sequence number of the last one */
+    uint32_t received; /* how many messages from it were applied, in order: the sequence number of the last one */
+    uint32_t parked; /* how many of the engine's own messages to it wait for room at the provider */
+    uint32_t early; /* how many messages from it wait until earlier ones have come */
+    uint32_t flush_turn; /* how many flushes were sent to it */
     struct shmemi_sequence_out out; /* numbers of writes, on a network without order: see runtime/proxy/arrived.go */
-    uint32_t edge; /* so many of its writes are in */
-    uint32_t stream; /* of those numbers */
+    uint32_t edge; /* how many of its numbered writes, from the first on, have arrived here */
+    uint32_t stream; /* the sequence stream of this PE's writes to it: 0 none, 1 requested, 2 refused, else 3 and the number of the stream */
     uint32_t bare; /* writes in flight without a number, which messages may overtake */
-    uint32_t queued; /* operations that wait to be posted to it: see runtime/proxy/queue.go */
-    uint32_t first; /* their first token */
-    uint32_t last; /* and the last */
-    uint32_t batch_used; /* bytes of batch */
+    uint32_t queued; /* how many operations on it wait in its queue to be posted: see runtime/proxy/queue.go */
+    uint32_t first; /* token of the first operation in the queue */
+    uint32_t last; /* token of the last one */
+    uint32_t batch_used; /* bytes of batch that have operations */
     unsigned char pad1[4];
-    char *batch; /* the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it */
-    uint64_t batch_epoch; /* its epoch */
-    bool reachable; /* it was found so, and nothing was lost since */
+    char *batch; /* the message to which small operations are added, by Go or C, until it is sent; NULL: none is open (runtime/proxy/batch.go) */
+    uint64_t batch_epoch; /* the epoch of the operations in batch */
+    bool reachable; /* a message has shown that the network reaches it, and it was not lost since */
     bool dirty; /* in the dirty list: the open generation touched it */
     bool flushing; /* a flush message is under way */
     bool unmet; /* acked or wrote_acked is below its goal */
@@ -56,10 +56,10 @@ struct shmemi_fastpath_peer {
     bool fewer; /* it does not do all atomic operations on its GPU memory: Go refuses those */
     bool left; /* its program has said that it ends: see runtime/proxy/leave.go */
     unsigned char pad2[2];
-    uint32_t ring; /* of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable */
-    uint32_t recorded; /* events in it, ever */
+    uint32_t ring; /* number of its ring in the flight recorder, not 0 once the PE was found reachable; only that of the first context's record is used */
+    uint32_t recorded; /* how many events were ever recorded in that ring */
     unsigned char pad3[4];
-    uint64_t count[24]; /* by SHMEMI_COUNT_... */
+    uint64_t count[24]; /* counters; the index is SHMEMI_COUNT_... */
 };
 _Static_assert(sizeof(struct shmemi_fastpath_peer) == 408, "sizeof_fastpath_peer");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, charged) == 0, "fastpath_peer_charged");
@@ -105,52 +105,52 @@ _Static_assert(offsetof(struct shmemi_fastpath_peer, ring) == 204, "fastpath_pee
 _Static_assert(offsetof(struct shmemi_fastpath_peer, recorded) == 208, "fastpath_peer_recorded");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, count) == 216, "fastpath_peer_count");
 
-/* The part of the engine's state that C works on too, under the same lock and in C's memory. runtime/proxy/fastpath/fastpath.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported. */
+/* The part of a context of the engine that C works on too, under the same lock (net_lock) and in C's memory. runtime/proxy/fastpath/fastpath.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported. */
 struct shmemi_fastpath {
-    struct shmemi_fastpath_peer *peers; /* the first of n_pes */
+    struct shmemi_fastpath_peer *peers; /* n_pes records, by number */
     int32_t *dirty_list; /* PEs that the open generation has touched, n_dirty of them */
     uint32_t *unposted_list; /* receive tokens that the provider had no room for, n_unposted of them */
-    char *buffers; /* of the receive tokens */
-    char *scratch; /* where a message to inject is made */
-    char *segment; /* its start */
-    uint64_t internal; /* bytes before the user heap */
-    uint64_t size; /* of the segment */
-    uint64_t reach; /* of the part of it that is main memory */
+    char *buffers; /* message buffers, MESSAGE_SIZE bytes each: that of token t is the t-th */
+    char *scratch; /* MESSAGE_SIZE bytes, in which a message to inject is made */
+    char *segment; /* address of this PE's symmetric segment: first its internal area, then the user heap */
+    uint64_t internal; /* bytes of the internal area */
+    uint64_t size; /* bytes of the segment */
+    uint64_t reach; /* bytes of the segment, from its start, that are main memory */
     struct shmemi_fastpath **contexts; /* the state of each context but the first, by number; NULL where there is none. Only the first has it */
     struct shmemi_fastpath_peer *shown; /* peers of the first context, whose rings of events all contexts share */
     struct shmemi_event *records; /* the rings of the flight recorder */
-    uintptr_t desc; /* of the buffers */
-    uint64_t job; /* the token of the job's messages */
+    uintptr_t desc; /* the provider's descriptor of the registration of buffers */
+    uint64_t job; /* the number that each message of the job carries */
     uint64_t seal[2]; /* the key of their seals, see seal.h; 0: they have none */
     uint64_t rounds_offset; /* bytes before the user heap where the rounds of reductions begin: what PEs write there are elements of the program, and has no seal */
-    uint64_t rounds_size; /* of them; 0: there are none */
-    uint64_t epoch; /* fences so far */
+    uint64_t rounds_size; /* bytes of them; 0: there are none */
+    uint64_t epoch; /* how many fences there were */
     uint64_t quieted; /* last generation of which every quiet is done */
-    uint64_t finished; /* requests that are done: a caller with many open requests checks them only when it has moved */
-    uint64_t tick; /* the time of the events of this turn; 0: each reads the clock */
-    uint32_t me; /* with the number of the context, as messages have it */
-    uint32_t n_pes; /* PEs */
+    uint64_t finished; /* how many requests have ended: a caller with many open requests checks them only when it has changed */
+    uint64_t tick; /* time of the events that are recorded now, in ticks of the flight recorder; 0: each event reads the clock */
+    uint32_t me; /* this PE, and above CONTEXT_SHIFT the number of the context: the from of its messages */
+    uint32_t n_pes; /* number of PEs */
     uint32_t max_inject; /* bytes of a message that may be injected */
-    uint32_t receives; /* tokens below are receive buffers */
-    uint32_t tokens; /* and more_recv tokens from here on */
+    uint32_t receives; /* tokens below this are those of receive buffers */
+    uint32_t tokens; /* tokens from this on, more_recv of them, are those of further receive buffers */
     uint32_t more_recv; /* see tokens */
-    uint32_t max_message; /* bytes of one */
+    uint32_t max_message; /* bytes of the largest message, header included */
     uint32_t stuck; /* 1: an operation of the engine's own could not be posted yet */
     uint32_t failures; /* 1: some generation failed */
-    uint32_t flush_at; /* units of messages to one PE before a reply is requested from it */
-    uint32_t window; /* unacknowledged units to one PE: see credits */
-    uint32_t unit; /* a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST */
+    uint32_t flush_at; /* with so many units unacknowledged by a PE, the engine sends it a flush */
+    uint32_t window; /* the most units that a PE may have unacknowledged */
+    uint32_t unit; /* binary logarithm of the bytes of a unit: a message of n bytes takes 1 + ((n-1) >> unit) units, where n is taken as at most CREDITED_MOST */
     uint32_t n_dirty; /* see dirty_list */
     uint32_t n_unposted; /* see unposted_list */
     uint32_t attention; /* 1: the engine's thread is to come out of C; any thread sets it, without the lock */
-    uint32_t burst; /* operations of callers in a row, which C counts: see runtime/proxy/batch.go */
-    uint32_t held; /* batches of bursts that are held; a poller comes into Go for them */
+    uint32_t burst; /* how many operations of callers came without a pause; C counts them (runtime/proxy/batch.go) */
+    uint32_t held; /* how many batches of bursts are not sent yet: a poller leaves C so that Go sends them */
     uint32_t staging; /* 1: local buffers may be GPU memory, which only Go can move */
-    uint32_t busy; /* a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room */
+    uint32_t busy; /* not 0: a poller leaves C, because Go has operations that end without a completion. Bit 0: copies of the GPU; bit 1: bytes that wait for room */
     uint32_t batching; /* 1: small operations share messages from the first one on; C sets it */
     uint32_t coarse; /* 1: the processor has no counter that gives the time */
-    uint32_t rings; /* that were dealt */
-    uint32_t polls; /* polls of the network, by any thread */
+    uint32_t rings; /* how many rings of the flight recorder PEs have */
+    uint32_t polls; /* how often any thread has polled the network */
     unsigned char pad1[4];
 };
 _Static_assert(sizeof(struct shmemi_fastpath) == 272, "sizeof_fastpath");

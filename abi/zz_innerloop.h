@@ -13,11 +13,11 @@
 #include "zz_fabric.h"
 #include "zz_native.h"
 
-#define SHMEMI_INNERLOOP_COMPLETIONS 32 /* taken from the provider at once */
-#define SHMEMI_INNERLOOP_FENCE_AFTER 32 /* operations of other rings for which a ring stops before a fence */
-#define SHMEMI_INNERLOOP_AREAS 4 /* ranges of local memory that are known */
+#define SHMEMI_INNERLOOP_COMPLETIONS 32 /* the most completions that one poll gets from the provider */
+#define SHMEMI_INNERLOOP_FENCE_AFTER 32 /* a ring that has come to a fence waits there for so many operations of other rings, unless none come, so that one epoch serves several fences */
+#define SHMEMI_INNERLOOP_AREAS 4 /* how many ranges of local memory a loop knows */
 
-/* Why Run returned. */
+/* Why the loop has ended. */
 enum shmemi_innerloop_reason {
     SHMEMI_INNERLOOP_IDLE = 0, /* nothing came for as long as spin says */
     SHMEMI_INNERLOOP_TIME = 1, /* the limit has passed */
@@ -34,7 +34,7 @@ struct shmemi_innerloop_ring {
     uint64_t *slots; /* the slots */
     struct shmemi_ring_progress *line; /* words for producers */
     struct shmemi_reply *replies; /* the replies */
-    uint64_t cells; /* where they begin, or 0 */
+    uint64_t cells; /* address of the first cell; 0: the ring has none */
     uint32_t log2_slots; /* logarithm of the number of slots */
     unsigned char pad1[4];
 };
@@ -48,43 +48,43 @@ _Static_assert(offsetof(struct shmemi_innerloop_ring, log2_slots) == 32, "innerl
 /* Local memory outside the segment that may be read, if end is not 0. */
 struct shmemi_innerloop_area {
     uint64_t begin; /* its first byte */
-    uint64_t end; /* behind its last */
+    uint64_t end; /* the byte after its last */
 };
 _Static_assert(sizeof(struct shmemi_innerloop_area) == 16, "sizeof_innerloop_area");
 _Static_assert(offsetof(struct shmemi_innerloop_area, begin) == 0, "innerloop_area_begin");
 _Static_assert(offsetof(struct shmemi_innerloop_area, end) == 8, "innerloop_area_end");
 
-/* One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds. */
+/* One loop. Members up to areas are its state, which lasts between runs. Go sets those from limit to ticket before a run, and a run sets the ones after them. Times are in nanoseconds. */
 struct shmemi_innerloop {
     struct shmemi_fastpath *engine; /* the engine's state */
     struct shmemi_native native; /* the provider's functions */
-    uint32_t *lock; /* the endpoint's */
-    uint32_t *wanted; /* threads that found it taken, or NULL */
+    uint32_t *lock; /* the endpoint's lock, net_lock of a job: 1 while a thread has it */
+    uint32_t *wanted; /* how many threads wait for the lock, net_wanted of a job; NULL: they are not counted */
     uint32_t *sleepers; /* as in struct shmemi_ctl */
-    uint32_t *wakes; /* the same */
+    uint32_t *wakes; /* as in struct shmemi_ctl */
     struct shmemi_innerloop_ring *rings; /* ring_count of them */
-    uint64_t *positions; /* of the rings' next operations */
-    uint32_t ring_count; /* rings */
-    uint32_t serves_all; /* this loop serves all rings of the PE, so a fence is an epoch */
-    uint32_t yields; /* no processor of its own: give way when nothing comes */
-    uint32_t batch; /* operations taken from one ring before the others are polled */
-    uint32_t passed; /* operations that were taken since the first ring stopped before a fence */
+    uint64_t *positions; /* ring_count positions: in each ring, that of the next operation */
+    uint32_t ring_count; /* how many rings the loop empties */
+    uint32_t serves_all; /* 1: this loop serves all rings of the PE, so it passes a fence by a new epoch; 0: Go handles fences */
+    uint32_t yields; /* 1: the thread has no processor of its own, and yields it in an iteration without work */
+    uint32_t batch; /* the most operations taken from one ring before the others are polled */
+    uint32_t passed; /* how many operations were taken since the first ring stopped before a fence */
     unsigned char pad1[4];
-    struct shmemi_innerloop_area areas[4]; /* the latest that are known */
+    struct shmemi_innerloop_area areas[4]; /* the memory that Go has announced last */
     int64_t limit; /* how long the loop may run */
-    int64_t spin; /* and how long without work */
-    uint64_t finished; /* requests that Go has seen finished */
-    uint64_t ticket; /* quiet that Go waits for, 0: none */
-    uint64_t taken; /* operations */
-    uint64_t completed; /* completions */
-    int64_t ran; /* in all */
-    int64_t idle; /* since something was done last, or since the beginning */
-    int64_t gap; /* the longest between two reads of the clock */
+    int64_t spin; /* how long it may run without work; 0 or less: it does not pause, and reads the clock in each iteration without work */
+    uint64_t finished; /* finished of the engine when Go checked its requests last: when the engine's is another, the run ends */
+    uint64_t ticket; /* the quiet that Go waits for, which ends the run; 0: none */
+    uint64_t taken; /* how many operations were taken from rings */
+    uint64_t completed; /* how many completions came */
+    int64_t ran; /* how long the run took */
+    int64_t idle; /* how long it was without work at its end */
+    int64_t gap; /* the longest time between two reads of the clock */
     uint32_t left; /* 1: the next operation of some ring is Go's */
-    int32_t error; /* the provider's, with INNERLOOP_ERROR */
-    int32_t first; /* of the completions that are Go's, with INNERLOOP_COMPLETION */
-    int32_t count; /* and the one behind the last of them */
-    struct shmemi_completion completions[32]; /* from the last poll */
+    int32_t error; /* with INNERLOOP_ERROR: the negative result of the provider's poll */
+    int32_t first; /* with INNERLOOP_COMPLETION: index of the first completion that is left to Go */
+    int32_t count; /* with it: how many completions there are, those before first included */
+    struct shmemi_completion completions[32]; /* of the last poll */
 };
 _Static_assert(sizeof(struct shmemi_innerloop) == 1032, "sizeof_innerloop");
 _Static_assert(offsetof(struct shmemi_innerloop, engine) == 0, "innerloop_engine");

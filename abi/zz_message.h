@@ -12,11 +12,11 @@
 
 #define SHMEMI_CONTEXTS_OPEN 1024 /* the largest number of contexts of a PE, including the default one */
 #define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a context begins in a header's from: a job has up to 2^20 PEs */
-#define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its context is: see EpochToken */
-#define SHMEMI_FLUSH_TOKEN 65535 /* what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it */
-#define SHMEMI_MERGE_MOST 1984 /* bytes of payload up to which operations share a message: two fit */
-#define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
-#define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
+#define SHMEMI_EPOCH_BITS 22 /* bits of the epoch in the token of a put; above them is the number of the context (State.EpochToken) */
+#define SHMEMI_FLUSH_TOKEN 65535 /* lower half of the token of a flush and of its reply; the upper half is the flush_turn of the PE. Of each PE there is one flush at a time, and it needs no operation record, so that C can send it */
+#define SHMEMI_MERGE_MOST 1984 /* the most bytes of payload of an operation that shares a message: two such operations fit */
+#define SHMEMI_BURST_AFTER 8 /* after so many operations of a caller without a pause, later ones wait in a batch; C counts them */
+#define SHMEMI_RECORD_SIZE 32 /* bytes of a header, from its start, that a batch has for each operation; the payload follows */
 #define SHMEMI_MESSAGE_SIZE 4160 /* bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte */
 #define SHMEMI_PUT_MOST 4040 /* bytes of the largest put without a signal that is a message. A page of 4 KiB is written: a message is copied at both ends, and its target's processor takes part */
 #define SHMEMI_CREDITED_MOST 4096 /* bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free */
@@ -31,15 +31,15 @@ enum {
     SHMEMI_MESSAGE_PUT_SIGNAL = 4, /* copy the payload, then apply op to the signal */
     SHMEMI_MESSAGE_FLUSH = 5, /* reply when everything before is applied; operand 1: the program of the sender ends */
     SHMEMI_MESSAGE_REPLY = 6, /* the reply: token and operand */
-    SHMEMI_MESSAGE_REQUEST_TO_SEND = 7, /* bytes that the PE may read: see offered */
-    SHMEMI_MESSAGE_FINISHED = 8, /* they have been read, or could not be */
-    SHMEMI_MESSAGE_FETCH = 9, /* copy operand bytes out of GPU memory and offer them */
-    SHMEMI_MESSAGE_DATA = 10, /* a part of those in the payload */
-    SHMEMI_MESSAGE_EXTENT = 11, /* a part of the sender's heap that the fabric reaches: see takeExtent */
-    SHMEMI_MESSAGE_PING = 12, /* nothing: see Ping */
-    SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a sequence stream: see giveSequence */
-    SHMEMI_MESSAGE_SEQUENCED = 14, /* the reply: operand is that stream and 1, or 0 */
-    SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
+    SHMEMI_MESSAGE_REQUEST_TO_SEND = 7, /* the receiver is to read bytes of the sender's main memory: of puts, or as the reply to FETCH (layout.RequestToSend) */
+    SHMEMI_MESSAGE_FINISHED = 8, /* the reply: they have been read; operand not 0: the error because of which they could not be */
+    SHMEMI_MESSAGE_FETCH = 9, /* copy operand bytes out of GPU memory, and reply by REQUEST_TO_SEND or DATA */
+    SHMEMI_MESSAGE_DATA = 10, /* a part of the bytes of a FETCH is in the payload */
+    SHMEMI_MESSAGE_EXTENT = 11, /* NICs reach a part of the sender's heap in GPU memory (heaps.announce in runtime/proxy/gpustage) */
+    SHMEMI_MESSAGE_PING = 12, /* nothing: the network shows by it whether the PE is there (Engine.Ping) */
+    SHMEMI_MESSAGE_SEQUENCE = 13, /* give the sender's writes to this PE a sequence stream (receiver.grantSequence) */
+    SHMEMI_MESSAGE_SEQUENCED = 14, /* the reply: operand is the number of that stream plus 1; 0: there is none left */
+    SHMEMI_MESSAGE_VOID = 15, /* the numbered write in operand has failed and will not arrive (receiver.handleVoid) */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
     SHMEMI_MESSAGE_ACTIVITY_REQUEST = 17, /* report what your program does: see activity.go */
     SHMEMI_MESSAGE_ACTIVITY_REPLY = 18, /* the reply: a text in the payload */
@@ -48,21 +48,21 @@ enum {
 
 /* The counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them. */
 enum {
-    SHMEMI_COUNT_MESSAGE_BYTES = 0, /* sent in messages, headers included */
-    SHMEMI_COUNT_ATOMICS = 1, /* MESSAGE_AMO */
+    SHMEMI_COUNT_MESSAGE_BYTES = 0, /* bytes sent in messages, headers included */
+    SHMEMI_COUNT_ATOMICS = 1, /* MESSAGE_AMO messages sent, and so on */
     SHMEMI_COUNT_ELEMENTS = 2, /* MESSAGE_STORE */
     SHMEMI_COUNT_PUTS = 3, /* MESSAGE_PUT */
     SHMEMI_COUNT_PUT_SIGNALS = 4, /* MESSAGE_PUT_SIGNAL */
-    SHMEMI_COUNT_CONTROL = 5, /* the library's own messages, and messages that others share */
+    SHMEMI_COUNT_CONTROL = 5, /* sent: the library's own messages, and messages that several operations share */
     SHMEMI_COUNT_RECEIVED = 6, /* messages that came in their turn, or waited for it */
-    SHMEMI_COUNT_RECEIVED_BYTES = 7, /* in them */
-    SHMEMI_COUNT_WRITES = 8, /* one-sided */
-    SHMEMI_COUNT_WRITE_BYTES = 9, /* in them */
-    SHMEMI_COUNT_READS = 10, /* one-sided */
-    SHMEMI_COUNT_READ_BYTES = 11, /* in them */
+    SHMEMI_COUNT_RECEIVED_BYTES = 7, /* bytes in them */
+    SHMEMI_COUNT_WRITES = 8, /* one-sided writes */
+    SHMEMI_COUNT_WRITE_BYTES = 9, /* bytes in them */
+    SHMEMI_COUNT_READS = 10, /* one-sided reads */
+    SHMEMI_COUNT_READ_BYTES = 11, /* bytes in them */
     SHMEMI_COUNT_RETRIES = 12, /* times the provider had no room; for this PE itself: none for a receive buffer */
-    SHMEMI_COUNT_NO_CREDIT = 13, /* times an operation was sent back because the PE had no credit, or no token was left */
-    SHMEMI_COUNT_NO_TURN = 14, /* times one was sent back because it had to follow what was on its way */
+    SHMEMI_COUNT_NO_CREDIT = 13, /* times an operation was returned to its caller because the PE had no credit, or no token was left */
+    SHMEMI_COUNT_NO_TURN = 14, /* times one was returned because it had to follow what was on its way */
     SHMEMI_COUNT_PARKED = 15, /* messages of the library's own that had to wait for room */
     SHMEMI_COUNT_EARLY = 16, /* messages that came before their turn */
     SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see runtime/proxy/arrived.go */
@@ -80,15 +80,15 @@ struct shmemi_header {
     uint8_t op; /* atomic operation */
     uint8_t width; /* bytes of the operand: 1, 2, 4 or 8 */
     uint8_t fetch; /* 1: reply with the old value */
-    uint32_t token; /* names the request in the reply */
-    int64_t offset; /* in the target's user heap; negative in the internal area */
+    uint32_t token; /* number of the request, which the reply has, too; other kinds have numbers of their own in it */
+    int64_t offset; /* bytes from the start of the target's user heap; negative: in its internal area */
     uint64_t operand; /* element, operand, signal, or the fetched value */
-    uint64_t extra; /* comparand of a compare-and-swap; offset of the signal */
-    uint64_t job; /* the job's token, and over sockets the seal with it: a message with another token is dropped unread */
+    uint64_t extra; /* comparand of a compare-and-swap; of PUT_SIGNAL the offset of the signal, as offset */
+    uint64_t job; /* the job's token, over sockets xor the seal of the message: a message with another value is dropped unread */
     uint32_t from; /* the PE, and above CONTEXT_SHIFT the number of its context */
-    uint32_t seq; /* of the messages from that context to this PE */
-    uint32_t need; /* so many writes of the sender have to be in before it is applied */
-    uint32_t ack; /* so many writes of this PE are in at the sender */
+    uint32_t seq; /* sequence number of the message among those from that context to this PE: 1, 2 and so on */
+    uint32_t need; /* how many numbered writes of that context, from the first on, have to arrive before the message is applied */
+    uint32_t ack; /* how many numbered writes of the receiver's context, from the first on, have arrived at the sender */
 };
 _Static_assert(sizeof(struct shmemi_header) == 56, "sizeof_header");
 _Static_assert(offsetof(struct shmemi_header, kind) == 0, "header_kind");

@@ -12,8 +12,8 @@
 
 /* It says what the numbers of a flow's writes may be. Both ends have the same. */
 struct shmemi_sequence_space {
-    uint32_t bits; /* that a write's number has in its immediate data, 2 to 16 */
-    uint32_t window; /* writes under way without acknowledgement, at most half of the numbers */
+    uint32_t bits; /* how many bits of its immediate data a write's number has, 2 to 16 */
+    uint32_t window; /* the most writes under way without acknowledgement, at most half of the numbers */
 };
 _Static_assert(sizeof(struct shmemi_sequence_space) == 8, "sizeof_sequence_space");
 _Static_assert(offsetof(struct shmemi_sequence_space, bits) == 0, "sequence_space_bits");
@@ -22,9 +22,9 @@ _Static_assert(offsetof(struct shmemi_sequence_space, window) == 4, "sequence_sp
 /* The sender's end of a flow. Its zero value, with a Space, has posted nothing. */
 struct shmemi_sequence_out {
     struct shmemi_sequence_space space; /* what the numbers may be */
-    uint32_t posted; /* writes */
-    uint32_t in; /* of them, in order, at the target */
-    uint32_t after; /* what the next message has to follow */
+    uint32_t posted; /* how many writes were posted, modulo 2^32, as the next two */
+    uint32_t in; /* how many of them, from the first on, are known to have arrived at the target */
+    uint32_t after; /* how many of them have to arrive before the target applies the next message */
 };
 _Static_assert(sizeof(struct shmemi_sequence_out) == 20, "sizeof_sequence_out");
 _Static_assert(offsetof(struct shmemi_sequence_out, space) == 0, "sequence_out_space");

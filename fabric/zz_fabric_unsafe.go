@@ -12,7 +12,7 @@ type Kind uint8
 
 // The values of Kind.
 const (
-	KindSend    Kind = 1 // the source buffer may be reused
+	KindSend    Kind = 1 // a message was sent: its buffer may be reused
 	KindRecv    Kind = 2 // len bytes arrived in the buffer that the token names
 	KindWrite   Kind = 3 // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
 	KindRead    Kind = 4 // the bytes of a Read are in local memory
@@ -27,12 +27,12 @@ type Op uint8
 // The values of Op.
 const (
 	OpSet         Op = 1  // writes the operand
-	OpAdd         Op = 2  // adds it
-	OpAnd         Op = 3  // bitwise and
-	OpOr          Op = 4  // bitwise or
-	OpXor         Op = 5  // bitwise exclusive or
+	OpAdd         Op = 2  // adds the operand, modulo the width
+	OpAnd         Op = 3  // bitwise and with the operand
+	OpOr          Op = 4  // bitwise or with it
+	OpXor         Op = 5  // bitwise exclusive or with it
 	OpSwap        Op = 6  // writes the operand; the reply has the old value, as of all that follow
-	OpCompareSwap Op = 7  // writes the operand where the comparand was
+	OpCompareSwap Op = 7  // writes the operand if the object equals the comparand
 	OpFetch       Op = 8  // only returns the value
 	OpFetchAdd    Op = 9  // adds
 	OpFetchAnd    Op = 10 // bitwise and
@@ -43,7 +43,7 @@ const (
 // Completion is struct shmemi_completion. One entry of the completion queue.
 type Completion struct {
 	_     structs.HostLayout
-	Token Token // of the operation
+	Token Token // the token that the operation or the receive buffer was posted with
 	Kind  Kind  // enum shmemi_completion_kind
 	_     [3]byte
 	Len   uint64 // of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From

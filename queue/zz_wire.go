@@ -19,12 +19,12 @@ const (
 	Cells             = 128        // cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken
 	CellBytes         = 2048       // the largest number of bytes beside an operation's slots
 	KindSet           = 1          // writes the operand
-	KindAdd           = 2          // adds it
-	KindAnd           = 3          // bitwise and
-	KindOr            = 4          // bitwise or
-	KindXor           = 5          // bitwise exclusive or
+	KindAdd           = 2          // adds the operand, modulo the width
+	KindAnd           = 3          // bitwise and with the operand
+	KindOr            = 4          // bitwise or with it
+	KindXor           = 5          // bitwise exclusive or with it
 	KindSwap          = 6          // writes the operand; the reply has the old value, as of all that follow
-	KindCSwap         = 7          // writes the operand where the comparand was
+	KindCSwap         = 7          // writes the operand if the object equals the comparand
 	KindFetch         = 8          // only returns the value
 	KindFetchAdd      = 9          // adds
 	KindFetchAnd      = 10         // bitwise and

@@ -12,7 +12,7 @@ var fabric = Unit{
 	},
 	Enums: []Enum{
 		{Name: "completion_kind", Prefix: "COMPLETION_", Go: "Kind", Base: "uint8", Kind: "Kind", First: 1, Doc: "what a Completion completes.", Values: []Value{
-			{Name: "SEND", Doc: "the source buffer may be reused"},
+			{Name: "SEND", Doc: "a message was sent: its buffer may be reused"},
 			{Name: "RECV", Doc: "len bytes arrived in the buffer that the token names"},
 			{Name: "WRITE", Doc: "the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused"},
 			{Name: "READ", Doc: "the bytes of a Read are in local memory"},
@@ -24,7 +24,7 @@ var fabric = Unit{
 	},
 	Structs: []Struct{
 		{Name: "completion", Go: "Completion", Size: 24, Doc: "One entry of the completion queue.", Members: []Member{
-			{Name: "token", Type: "u32", GoType: "Token", Doc: "of the operation"},
+			{Name: "token", Type: "u32", GoType: "Token", Doc: "the token that the operation or the receive buffer was posted with"},
 			{Name: "kind", Type: "u8", GoType: "Kind", Doc: "enum shmemi_completion_kind"},
 			{Name: "len", Type: "u64", Doc: "of a message: bytes that arrived; of a peer's Write with data and of trouble: see Completion.From"},
 			{Name: "err", Type: "i32", Doc: "0, or a libfabric error number; ErrorText explains the last one"},
@@ -37,12 +37,12 @@ var fabric = Unit{
 // and kind its name in rings (package queue).
 var atomics = []struct{ name, op, kind, doc string }{
 	{"SET", "OpSet", "KindSet", "writes the operand"},
-	{"ADD", "OpAdd", "KindAdd", "adds it"},
-	{"AND", "OpAnd", "KindAnd", "bitwise and"},
-	{"OR", "OpOr", "KindOr", "bitwise or"},
-	{"XOR", "OpXor", "KindXor", "bitwise exclusive or"},
+	{"ADD", "OpAdd", "KindAdd", "adds the operand, modulo the width"},
+	{"AND", "OpAnd", "KindAnd", "bitwise and with the operand"},
+	{"OR", "OpOr", "KindOr", "bitwise or with it"},
+	{"XOR", "OpXor", "KindXor", "bitwise exclusive or with it"},
 	{"SWAP", "OpSwap", "KindSwap", "writes the operand; the reply has the old value, as of all that follow"},
-	{"CSWAP", "OpCompareSwap", "KindCSwap", "writes the operand where the comparand was"},
+	{"CSWAP", "OpCompareSwap", "KindCSwap", "writes the operand if the object equals the comparand"},
 	{"FETCH", "OpFetch", "KindFetch", "only returns the value"},
 	{"FETCH_ADD", "OpFetchAdd", "KindFetchAdd", "adds"},
 	{"FETCH_AND", "OpFetchAnd", "KindFetchAnd", "bitwise and"},

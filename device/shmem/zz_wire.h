@@ -35,12 +35,12 @@
 #define SHMEMI_CELLS 128 /* cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken */
 #define SHMEMI_CELL_BYTES 2048 /* the largest number of bytes beside an operation's slots */
 #define SHMEMI_KIND_SET 1 /* writes the operand */
-#define SHMEMI_KIND_ADD 2 /* adds it */
-#define SHMEMI_KIND_AND 3 /* bitwise and */
-#define SHMEMI_KIND_OR 4 /* bitwise or */
-#define SHMEMI_KIND_XOR 5 /* bitwise exclusive or */
+#define SHMEMI_KIND_ADD 2 /* adds the operand, modulo the width */
+#define SHMEMI_KIND_AND 3 /* bitwise and with the operand */
+#define SHMEMI_KIND_OR 4 /* bitwise or with it */
+#define SHMEMI_KIND_XOR 5 /* bitwise exclusive or with it */
 #define SHMEMI_KIND_SWAP 6 /* writes the operand; the reply has the old value, as of all that follow */
-#define SHMEMI_KIND_CSWAP 7 /* writes the operand where the comparand was */
+#define SHMEMI_KIND_CSWAP 7 /* writes the operand if the object equals the comparand */
 #define SHMEMI_KIND_FETCH 8 /* only returns the value */
 #define SHMEMI_KIND_FETCH_ADD 9 /* adds */
 #define SHMEMI_KIND_FETCH_AND 10 /* bitwise and */

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x42b9e13622352f6e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb4a2f9eb997cacfa
 import "C"

@@ -10,8 +10,8 @@ import (
 // Space is struct shmemi_sequence_space. It says what the numbers of a flow's writes may be. Both ends have the same.
 type Space struct {
 	_      structs.HostLayout
-	Bits   uint32 // that a write's number has in its immediate data, 2 to 16
-	Window uint32 // writes under way without acknowledgement, at most half of the numbers
+	Bits   uint32 // how many bits of its immediate data a write's number has, 2 to 16
+	Window uint32 // the most writes under way without acknowledgement, at most half of the numbers
 }
 
 var (
@@ -24,9 +24,9 @@ var (
 type Out struct {
 	_      structs.HostLayout
 	Space  Space  // what the numbers may be
-	Posted uint32 // writes
-	In     uint32 // of them, in order, at the target
-	After  uint32 // what the next message has to follow
+	Posted uint32 // how many writes were posted, modulo 2^32, as the next two
+	In     uint32 // how many of them, from the first on, are known to have arrived at the target
+	After  uint32 // how many of them have to arrive before the target applies the next message
 }
 
 var (

@@ -11,23 +11,23 @@ import (
 const (
 	cacheLine     = 64     // bytes that processors hand to each other at once
 	Page          = 4096   // bytes of a page, which the control page is
-	DirectPEs     = 16     // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
-	Slot          = 2048   // and so many bytes are a slot
-	TeamSlot      = 512    // the same of a team that is not the world
+	DirectPEs     = 16     // small reductions: in a group of up to so many PEs each writes to all others in one step (capi/front/exchange.c)
+	Slot          = 2048   // bytes of a slot, the memory for the contribution of one PE in such a reduction, of the world
+	TeamSlot      = 512    // bytes of a slot of another team
 	ColumnRounds  = 4      // reductions between hosts: contributions of so many rounds may be under way (capi/front/columns.c)
-	WorldRound    = 524288 // and so many bytes a PE sends in a round, and so many it receives
-	TeamRound     = 32768  // the same of a team that is not the world
-	WideTeams     = 12     // and so many teams on several hosts have room for rounds of that size
-	NarrowRound   = 4096   // the same of a team that is made while so many exist
-	NarrowTeams   = 32     // and so many teams have room for those
+	WorldRound    = 524288 // bytes that a PE sends in a round, and as many that it receives, in the world
+	TeamRound     = 32768  // the same in another team, while there is room
+	WideTeams     = 12     // how many teams on several hosts have room for rounds of TEAM_ROUND
+	NarrowRound   = 4096   // as TEAM_ROUND, of a team that is made while WIDE_TEAMS others have that room
+	NarrowTeams   = 32     // how many teams have room for rounds of NARROW_ROUND
 	linesBytes    = 3072   // small collectives on a node: bytes of the lines of each team, for two exchanges (capi/front/lines.c)
-	mailLeast     = 64     // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
-	mailMost      = 65536  // and so many at most
-	MailRecord    = 4032   // and so many bytes a message in it has at most, with its header
-	mailSends     = 64     // long messages that a PE may send at once
-	mailSendBytes = 128    // of the words in which receivers request the bytes of one
+	mailLeast     = 64     // two-sided messages: the least bytes of the ring in a sender's mailbox; they are a power of two
+	mailMost      = 65536  // the most bytes of that ring
+	MailRecord    = 4032   // the most bytes of a record in it: a message that is sent whole, with its header
+	mailSends     = 64     // how many long messages a PE may send at once
+	mailSendBytes = 128    // bytes of the words in which the receiver of one requests its bytes: struct shmemi_mail_send
 	landings      = 4      // long messages to memory that is not symmetric that a PE may receive at once
-	landingBytes  = 262144 // of the memory through which one comes
+	landingBytes  = 262144 // bytes of a landing, the memory through which one comes
 )
 
 // How is what is to be said of a PE: bits.
@@ -44,7 +44,7 @@ type longWait struct {
 	_     structs.HostLayout
 	taken uint32    // 1: a thread has the entry
 	turn  uint32    // odd while it is written
-	since uint64    // 0: no wait
+	since uint64    // when the wait began; 0: there is none
 	call  [48]byte  // the call that waits
 	what  [160]byte // the object of the wait
 	why   [320]byte // the present work of the PEs that it waits for, or ""
@@ -65,10 +65,10 @@ type activity struct {
 	_          structs.HostLayout
 	stage      uint32      // enum shmemi_stage
 	exits      uint32      // 1: the process is in exit(), or main has returned
-	status     int32       // with it
+	status     int32       // with exits: the status of exit()
 	leftTurn   uint32      // odd while left and left_call are written
 	stageSince uint64      // when the stage began
-	exitSince  uint64      // and the exit
+	exitSince  uint64      // when exit() began
 	left       uint64      // when the last long wait ended, 0: there was none
 	leftCall   [48]byte    // the call that it was of
 	waits      [4]longWait // waits that are long
@@ -96,9 +96,9 @@ type control struct {
 	membarriersBegun uint32 // membarriers for sleepers of this node, in the control page of the node's first PE only: the one that began last. One is under way while it is not membarriers_done
 	membarriersDone  uint32 // and the last that is over; written by the thread that began it
 	_                [56]byte
-	arrived          uint32 // node barrier, used in the control page of the node's first PE only
+	arrived          uint32 // node barrier, used in the control page of the node's first PE only: how many PEs of the node have come to the present one; each adds 1, and the PE that ends the barrier clears it
 	_                [60]byte
-	released         uint32 // the same
+	released         uint32 // in the same page: the epoch of the last node barrier that all have come to; the PE that ends the barrier stores it, with release, and the others wait for it
 	_                [60]byte
 	epoch            uint32 // how many barriers the PE has entered, for reports
 	processor        uint32 // 1 + the processor of the thread of the PE that last yielded in a wait; 0: none has

@@ -11,10 +11,10 @@ import (
 
 // The numbers of abi/zz_innerloop.h.
 const (
-	FenceAfter = 32 // operations of other rings for which a ring stops before a fence
+	FenceAfter = 32 // a ring that has come to a fence waits there for so many operations of other rings, unless none come, so that one epoch serves several fences
 )
 
-// Reason is why Run returned.
+// Reason is why the loop has ended.
 type Reason int
 
 // The values of Reason.
@@ -35,7 +35,7 @@ type loopRing struct {
 	slots     unsafe.Pointer // the slots
 	line      unsafe.Pointer // words for producers
 	replies   unsafe.Pointer // the replies
-	cells     uint64         // where they begin, or 0
+	cells     uint64         // address of the first cell; 0: the ring has none
 	log2Slots uint32         // logarithm of the number of slots
 	_         [4]byte
 }
@@ -53,7 +53,7 @@ var (
 type loopArea struct {
 	_     structs.HostLayout
 	begin uint64 // its first byte
-	end   uint64 // behind its last
+	end   uint64 // the byte after its last
 }
 
 var (
@@ -62,38 +62,38 @@ var (
 	_ [8]byte  = [unsafe.Offsetof(loopArea{}.end)]byte{}
 )
 
-// loop is struct shmemi_innerloop. One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds.
+// loop is struct shmemi_innerloop. One loop. Members up to areas are its state, which lasts between runs. Go sets those from limit to ticket before a run, and a run sets the ones after them. Times are in nanoseconds.
 type loop struct {
 	_           structs.HostLayout
 	engine      unsafe.Pointer // the engine's state
 	native      native         // the provider's functions
-	lock        *uint32        // the endpoint's
-	wanted      *uint32        // threads that found it taken, or NULL
+	lock        *uint32        // the endpoint's lock, net_lock of a job: 1 while a thread has it
+	wanted      *uint32        // how many threads wait for the lock, net_wanted of a job; NULL: they are not counted
 	sleepers    *uint32        // as in struct shmemi_ctl
-	wakes       *uint32        // the same
+	wakes       *uint32        // as in struct shmemi_ctl
 	rings       *loopRing      // ring_count of them
-	positions   *uint64        // of the rings' next operations
-	ringCount   uint32         // rings
-	servesAll   uint32         // this loop serves all rings of the PE, so a fence is an epoch
-	yields      uint32         // no processor of its own: give way when nothing comes
-	batch       uint32         // operations taken from one ring before the others are polled
-	passed      uint32         // operations that were taken since the first ring stopped before a fence
+	positions   *uint64        // ring_count positions: in each ring, that of the next operation
+	ringCount   uint32         // how many rings the loop empties
+	servesAll   uint32         // 1: this loop serves all rings of the PE, so it passes a fence by a new epoch; 0: Go handles fences
+	yields      uint32         // 1: the thread has no processor of its own, and yields it in an iteration without work
+	batch       uint32         // the most operations taken from one ring before the others are polled
+	passed      uint32         // how many operations were taken since the first ring stopped before a fence
 	_           [4]byte
-	areas       [4]loopArea           // the latest that are known
+	areas       [4]loopArea           // the memory that Go has announced last
 	limit       int64                 // how long the loop may run
-	spin        int64                 // and how long without work
-	finished    uint64                // requests that Go has seen finished
-	ticket      uint64                // quiet that Go waits for, 0: none
-	taken       uint64                // operations
-	completed   uint64                // completions
-	ran         int64                 // in all
-	idle        int64                 // since something was done last, or since the beginning
-	gap         int64                 // the longest between two reads of the clock
+	spin        int64                 // how long it may run without work; 0 or less: it does not pause, and reads the clock in each iteration without work
+	finished    uint64                // finished of the engine when Go checked its requests last: when the engine's is another, the run ends
+	ticket      uint64                // the quiet that Go waits for, which ends the run; 0: none
+	taken       uint64                // how many operations were taken from rings
+	completed   uint64                // how many completions came
+	ran         int64                 // how long the run took
+	idle        int64                 // how long it was without work at its end
+	gap         int64                 // the longest time between two reads of the clock
 	left        uint32                // 1: the next operation of some ring is Go's
-	error       int32                 // the provider's, with INNERLOOP_ERROR
-	first       int32                 // of the completions that are Go's, with INNERLOOP_COMPLETION
-	count       int32                 // and the one behind the last of them
-	completions [32]fabric.Completion // from the last poll
+	error       int32                 // with INNERLOOP_ERROR: the negative result of the provider's poll
+	first       int32                 // with INNERLOOP_COMPLETION: index of the first completion that is left to Go
+	count       int32                 // with it: how many completions there are, those before first included
+	completions [32]fabric.Completion // of the last poll
 }
 
 var (

@@ -9,7 +9,7 @@ import (
 
 // The numbers of abi/zz_event.h.
 const (
-	RingEvents  = 64 // the last so many events of a PE are kept
+	RingEvents  = 64 // how many events of a PE are kept: the last ones
 	ContextBits = 10 // bits of the context's number in the time of an event
 )
 
@@ -23,21 +23,21 @@ const (
 	EventAcked    Event = 3  // the PE has acknowledged: units that are still unacknowledged; acknowledged units
 	EventKept     Event = 4  // an early message came, or one that waits for writes
 	EventWrite    Event = 5  // a one-sided write was handed to the provider
-	EventRead     Event = 6  // a one-sided read was
+	EventRead     Event = 6  // a one-sided read was handed to the provider
 	EventDone     Event = 7  // the provider has completed an operation with a token
-	EventBroke    Event = 8  // or failed it
-	EventArrived  Event = 9  // numbered writes are in
+	EventBroke    Event = 8  // the provider has failed an operation with a token
+	EventArrived  Event = 9  // numbered writes of the PE have arrived: 0; how many, from the first on
 	EventQueued   Event = 10 // an operation waits in the queue
 	EventParked   Event = 11 // a message of the library's own found no room
-	EventNoCredit Event = 12 // an operation was sent back: no credit, or no token
-	EventNoTurn   Event = 13 // one was sent back: it has to follow others
+	EventNoCredit Event = 12 // an operation was returned to its caller (AGAIN): no credit, or no token
+	EventNoTurn   Event = 13 // one was returned: it has to follow others
 	EventNoRoom   Event = 14 // the provider had no room
 	EventLost     Event = 15 // the PE is given up
 	EventSleep    Event = 16 // of the proxy's thread, as all that follow: it sleeps until something comes from the network
-	EventWoken    Event = 17 // it came
-	EventLimit    Event = 18 // nothing came
-	EventNap      Event = 19 // callers poll
-	EventNoSleep  Event = 20 // something waits for room that may come without a completion
+	EventWoken    Event = 17 // something came, and the sleep ended
+	EventLimit    Event = 18 // the sleep ended by its limit: nothing came
+	EventNap      Event = 19 // it naps, because callers poll
+	EventNoSleep  Event = 20 // it does not sleep, because something waits for room that may come without a completion
 )
 
 // Entry is struct shmemi_event. One event.

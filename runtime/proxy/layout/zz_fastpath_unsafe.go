@@ -9,40 +9,40 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// Peer is struct shmemi_fastpath_peer. What the engine knows about one PE.
+// Peer is struct shmemi_fastpath_peer. What a context of the engine knows about one PE. Counts of units, bytes and messages only grow, from the start of the job on. An epoch is the number of fences before it, a unit that of credits (unit of struct shmemi_fastpath).
 type Peer struct {
 	_            structs.HostLayout
-	Charged      uint64   // messages sent that need credits, in units of credits
-	Acked        uint64   // how many of them the target is known to have applied
-	Epoch        uint64   // of the last of them
-	ChargedThen  uint64   // before the first of that epoch: a write must not overtake these
-	WriteEpoch   uint64   // of the last one-sided write
+	Charged      uint64   // units of the messages sent to it that need credits
+	Acked        uint64   // how many of these units the target is known to have applied
+	Epoch        uint64   // in which the last message that needs credits was sent
+	ChargedThen  uint64   // charged before the first such message of that epoch: a write of the epoch must not overtake the messages before
+	WriteEpoch   uint64   // in which the last one-sided write was posted
 	Wrote        uint64   // bytes of one-sided writes whose completion does not confirm that they are at the target
-	WroteAcked   uint64   // how many of them a reply has covered
-	Goal         uint64   // where acked has to come for the closed generation
-	GoalWrote    uint64   // and wrote_acked
-	FlushCharged uint64   // charged at the last flush, which its reply acknowledges
-	FlushWrote   uint64   // and of wrote
-	Bytes        uint64   // of one-sided operations under way
-	Tokens       uint32   // of operations under way
-	Writes       uint32   // in flight
-	Sent         uint32   // messages to it, replies included: the last sequence number
-	Received     uint32   // messages from it that were applied, in order
-	Parked       uint32   // messages that wait for room
-	Early        uint32   // messages from it that wait for their turn
-	FlushTurn    uint32   // flushes so far
+	WroteAcked   uint64   // how many of these bytes a reply to a flush has confirmed
+	Goal         uint64   // the value that acked has to reach for the closed generation
+	GoalWrote    uint64   // the value that wrote_acked has to reach for it
+	FlushCharged uint64   // charged when the last flush was sent: the reply raises acked to it
+	FlushWrote   uint64   // wrote then: the reply raises wrote_acked to it
+	Bytes        uint64   // bytes of the one-sided operations under way on it
+	Tokens       uint32   // how many tokens operations under way on it have
+	Writes       uint32   // how many one-sided writes to it are in flight
+	Sent         uint32   // how many messages were sent to it, replies included: the sequence number of the last one
+	Received     uint32   // how many messages from it were applied, in order: the sequence number of the last one
+	Parked       uint32   // how many of the engine's own messages to it wait for room at the provider
+	Early        uint32   // how many messages from it wait until earlier ones have come
+	FlushTurn    uint32   // how many flushes were sent to it
 	Out          flow.Out // numbers of writes, on a network without order: see runtime/proxy/arrived.go
-	Edge         uint32   // so many of its writes are in
-	Stream       uint32   // of those numbers
+	Edge         uint32   // how many of its numbered writes, from the first on, have arrived here
+	Stream       uint32   // the sequence stream of this PE's writes to it: 0 none, 1 requested, 2 refused, else 3 and the number of the stream
 	Bare         uint32   // writes in flight without a number, which messages may overtake
-	Queued       uint32   // operations that wait to be posted to it: see runtime/proxy/queue.go
-	First        uint32   // their first token
-	Last         uint32   // and the last
-	BatchUsed    uint32   // bytes of batch
+	Queued       uint32   // how many operations on it wait in its queue to be posted: see runtime/proxy/queue.go
+	First        uint32   // token of the first operation in the queue
+	Last         uint32   // token of the last one
+	BatchUsed    uint32   // bytes of batch that have operations
 	_            [4]byte
-	Batch        unsafe.Pointer // the last of them, while it may grow: see runtime/proxy/batch.go; C adds to it
-	BatchEpoch   uint64         // its epoch
-	Reachable    bool           // it was found so, and nothing was lost since
+	Batch        unsafe.Pointer // the message to which small operations are added, by Go or C, until it is sent; NULL: none is open (runtime/proxy/batch.go)
+	BatchEpoch   uint64         // the epoch of the operations in batch
+	Reachable    bool           // a message has shown that the network reaches it, and it was not lost since
 	Dirty        bool           // in the dirty list: the open generation touched it
 	Flushing     bool           // a flush message is under way
 	Unmet        bool           // acked or wrote_acked is below its goal
@@ -53,10 +53,10 @@ type Peer struct {
 	Fewer        bool           // it does not do all atomic operations on its GPU memory: Go refuses those
 	Left         bool           // its program has said that it ends: see runtime/proxy/leave.go
 	_            [2]byte
-	Ring         uint32 // of the flight recorder, in the first context's peers for all: not 0 once the PE was found reachable
-	Recorded     uint32 // events in it, ever
+	Ring         uint32 // number of its ring in the flight recorder, not 0 once the PE was found reachable; only that of the first context's record is used
+	Recorded     uint32 // how many events were ever recorded in that ring
 	_            [4]byte
-	Count        [24]uint64 // by SHMEMI_COUNT_...
+	Count        [24]uint64 // counters; the index is SHMEMI_COUNT_...
 }
 
 var (
@@ -105,53 +105,53 @@ var (
 	_ [216]byte = [unsafe.Offsetof(Peer{}.Count)]byte{}
 )
 
-// State is struct shmemi_fastpath. The part of the engine's state that C works on too, under the same lock and in C's memory. runtime/proxy/fastpath/fastpath.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported.
+// State is struct shmemi_fastpath. The part of a context of the engine that C works on too, under the same lock (net_lock) and in C's memory. runtime/proxy/fastpath/fastpath.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported.
 type State struct {
 	_            structs.HostLayout
-	Peers        unsafe.Pointer // the first of n_pes
+	Peers        unsafe.Pointer // n_pes records, by number
 	Dirty        unsafe.Pointer // PEs that the open generation has touched, n_dirty of them
 	Unposted     unsafe.Pointer // receive tokens that the provider had no room for, n_unposted of them
-	Buffers      unsafe.Pointer // of the receive tokens
-	Scratch      unsafe.Pointer // where a message to inject is made
-	Segment      unsafe.Pointer // its start
-	Internal     uint64         // bytes before the user heap
-	Size         uint64         // of the segment
-	Reach        uint64         // of the part of it that is main memory
+	Buffers      unsafe.Pointer // message buffers, MESSAGE_SIZE bytes each: that of token t is the t-th
+	Scratch      unsafe.Pointer // MESSAGE_SIZE bytes, in which a message to inject is made
+	Segment      unsafe.Pointer // address of this PE's symmetric segment: first its internal area, then the user heap
+	Internal     uint64         // bytes of the internal area
+	Size         uint64         // bytes of the segment
+	Reach        uint64         // bytes of the segment, from its start, that are main memory
 	Contexts     unsafe.Pointer // the state of each context but the first, by number; NULL where there is none. Only the first has it
 	Shown        unsafe.Pointer // peers of the first context, whose rings of events all contexts share
 	Records      unsafe.Pointer // the rings of the flight recorder
-	Desc         uintptr        // of the buffers
-	Job          uint64         // the token of the job's messages
+	Desc         uintptr        // the provider's descriptor of the registration of buffers
+	Job          uint64         // the number that each message of the job carries
 	Seal         [2]uint64      // the key of their seals, see seal.h; 0: they have none
 	RoundsOffset uint64         // bytes before the user heap where the rounds of reductions begin: what PEs write there are elements of the program, and has no seal
-	RoundsSize   uint64         // of them; 0: there are none
-	Epoch        uint64         // fences so far
+	RoundsSize   uint64         // bytes of them; 0: there are none
+	Epoch        uint64         // how many fences there were
 	Quieted      uint64         // last generation of which every quiet is done
-	Finished     uint64         // requests that are done: a caller with many open requests checks them only when it has moved
-	Tick         uint64         // the time of the events of this turn; 0: each reads the clock
-	Me           uint32         // with the number of the context, as messages have it
-	NPEs         uint32         // PEs
+	Finished     uint64         // how many requests have ended: a caller with many open requests checks them only when it has changed
+	Tick         uint64         // time of the events that are recorded now, in ticks of the flight recorder; 0: each event reads the clock
+	Me           uint32         // this PE, and above CONTEXT_SHIFT the number of the context: the from of its messages
+	NPEs         uint32         // number of PEs
 	MaxInject    uint32         // bytes of a message that may be injected
-	Receives     uint32         // tokens below are receive buffers
-	Tokens       uint32         // and more_recv tokens from here on
+	Receives     uint32         // tokens below this are those of receive buffers
+	Tokens       uint32         // tokens from this on, more_recv of them, are those of further receive buffers
 	MoreRecv     uint32         // see tokens
-	MaxMessage   uint32         // bytes of one
+	MaxMessage   uint32         // bytes of the largest message, header included
 	Stuck        uint32         // 1: an operation of the engine's own could not be posted yet
 	Failures     uint32         // 1: some generation failed
-	FlushAt      uint32         // units of messages to one PE before a reply is requested from it
-	Window       uint32         // unacknowledged units to one PE: see credits
-	Unit         uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
+	FlushAt      uint32         // with so many units unacknowledged by a PE, the engine sends it a flush
+	Window       uint32         // the most units that a PE may have unacknowledged
+	Unit         uint32         // binary logarithm of the bytes of a unit: a message of n bytes takes 1 + ((n-1) >> unit) units, where n is taken as at most CREDITED_MOST
 	NDirty       uint32         // see dirty_list
 	NUnposted    uint32         // see unposted_list
 	Attention    uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock
-	Burst        uint32         // operations of callers in a row, which C counts: see runtime/proxy/batch.go
-	Held         uint32         // batches of bursts that are held; a poller comes into Go for them
+	Burst        uint32         // how many operations of callers came without a pause; C counts them (runtime/proxy/batch.go)
+	Held         uint32         // how many batches of bursts are not sent yet: a poller leaves C so that Go sends them
 	Staging      uint32         // 1: local buffers may be GPU memory, which only Go can move
-	Busy         uint32         // a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room
+	Busy         uint32         // not 0: a poller leaves C, because Go has operations that end without a completion. Bit 0: copies of the GPU; bit 1: bytes that wait for room
 	Batching     uint32         // 1: small operations share messages from the first one on; C sets it
 	Coarse       uint32         // 1: the processor has no counter that gives the time
-	Rings        uint32         // that were dealt
-	Polls        uint32         // polls of the network, by any thread
+	Rings        uint32         // how many rings of the flight recorder PEs have
+	Polls        uint32         // how often any thread has polled the network
 	_            [4]byte
 }
 

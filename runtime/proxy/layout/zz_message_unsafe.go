@@ -14,11 +14,11 @@ import (
 const (
 	ContextsOpen = 1024  // the largest number of contexts of a PE, including the default one
 	ContextShift = 20    // where the number of a context begins in a header's from: a job has up to 2^20 PEs
-	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its context is: see EpochToken
-	FlushToken   = 65535 // what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it
-	MergeMost    = 1984  // bytes of payload up to which operations share a message: two fit
-	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
-	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
+	EpochBits    = 22    // bits of the epoch in the token of a put; above them is the number of the context (State.EpochToken)
+	FlushToken   = 65535 // lower half of the token of a flush and of its reply; the upper half is the flush_turn of the PE. Of each PE there is one flush at a time, and it needs no operation record, so that C can send it
+	MergeMost    = 1984  // the most bytes of payload of an operation that shares a message: two such operations fit
+	BurstAfter   = 8     // after so many operations of a caller without a pause, later ones wait in a batch; C counts them
+	RecordSize   = 32    // bytes of a header, from its start, that a batch has for each operation; the payload follows
 	MessageSize  = 4160  // bytes of the largest active message, header included: 4 KiB and their signal fit one message, and the receive buffers take half a megabyte
 	MaxPut       = 4040  // bytes of the largest put without a signal that is a message. A page of 4 KiB is written: a message is copied at both ends, and its target's processor takes part
 	CreditedMost = 4096  // bytes of a message that cost credit at most: a power of two, so that half of a PE's credits suffice for any message. The last 64 bytes of the largest are free
@@ -37,15 +37,15 @@ const (
 	KindPutSignal       Kind = 4  // copy the payload, then apply op to the signal
 	KindFlush           Kind = 5  // reply when everything before is applied; operand 1: the program of the sender ends
 	KindReply           Kind = 6  // the reply: token and operand
-	KindRequestToSend   Kind = 7  // bytes that the PE may read: see offered
-	KindFinished        Kind = 8  // they have been read, or could not be
-	KindFetch           Kind = 9  // copy operand bytes out of GPU memory and offer them
-	KindData            Kind = 10 // a part of those in the payload
-	KindExtent          Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
-	KindPing            Kind = 12 // nothing: see Ping
-	KindSequence        Kind = 13 // give my writes a sequence stream: see giveSequence
-	KindSequenced       Kind = 14 // the reply: operand is that stream and 1, or 0
-	KindVoid            Kind = 15 // a write will not come: see voided
+	KindRequestToSend   Kind = 7  // the receiver is to read bytes of the sender's main memory: of puts, or as the reply to FETCH (layout.RequestToSend)
+	KindFinished        Kind = 8  // the reply: they have been read; operand not 0: the error because of which they could not be
+	KindFetch           Kind = 9  // copy operand bytes out of GPU memory, and reply by REQUEST_TO_SEND or DATA
+	KindData            Kind = 10 // a part of the bytes of a FETCH is in the payload
+	KindExtent          Kind = 11 // NICs reach a part of the sender's heap in GPU memory (heaps.announce in runtime/proxy/gpustage)
+	KindPing            Kind = 12 // nothing: the network shows by it whether the PE is there (Engine.Ping)
+	KindSequence        Kind = 13 // give the sender's writes to this PE a sequence stream (receiver.grantSequence)
+	KindSequenced       Kind = 14 // the reply: operand is the number of that stream plus 1; 0: there is none left
+	KindVoid            Kind = 15 // the numbered write in operand has failed and will not arrive (receiver.handleVoid)
 	KindBatch           Kind = 16 // several operations: see runtime/proxy/batch.go
 	KindActivityRequest Kind = 17 // report what your program does: see activity.go
 	KindActivityReply   Kind = 18 // the reply: a text in the payload
@@ -57,21 +57,21 @@ type Counter int
 
 // The values of Counter.
 const (
-	MessageBytes       Counter = 0  // sent in messages, headers included
-	Atomics            Counter = 1  // MESSAGE_AMO
+	MessageBytes       Counter = 0  // bytes sent in messages, headers included
+	Atomics            Counter = 1  // MESSAGE_AMO messages sent, and so on
 	Elements           Counter = 2  // MESSAGE_STORE
 	Puts               Counter = 3  // MESSAGE_PUT
 	PutSignals         Counter = 4  // MESSAGE_PUT_SIGNAL
-	Control            Counter = 5  // the library's own messages, and messages that others share
+	Control            Counter = 5  // sent: the library's own messages, and messages that several operations share
 	Received           Counter = 6  // messages that came in their turn, or waited for it
-	ReceivedBytes      Counter = 7  // in them
-	Writes             Counter = 8  // one-sided
-	WriteBytes         Counter = 9  // in them
-	Reads              Counter = 10 // one-sided
-	ReadBytes          Counter = 11 // in them
+	ReceivedBytes      Counter = 7  // bytes in them
+	Writes             Counter = 8  // one-sided writes
+	WriteBytes         Counter = 9  // bytes in them
+	Reads              Counter = 10 // one-sided reads
+	ReadBytes          Counter = 11 // bytes in them
 	Retries            Counter = 12 // times the provider had no room; for this PE itself: none for a receive buffer
-	NoCredit           Counter = 13 // times an operation was sent back because the PE had no credit, or no token was left
-	NoTurn             Counter = 14 // times one was sent back because it had to follow what was on its way
+	NoCredit           Counter = 13 // times an operation was returned to its caller because the PE had no credit, or no token was left
+	NoTurn             Counter = 14 // times one was returned because it had to follow what was on its way
 	Parked             Counter = 15 // messages of the library's own that had to wait for room
 	Early              Counter = 16 // messages that came before their turn
 	Numbered           Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/arrived.go
@@ -90,15 +90,15 @@ type Header struct {
 	Op      fabric.Op       // atomic operation
 	Width   uint8           // bytes of the operand: 1, 2, 4 or 8
 	Fetch   uint8           // 1: reply with the old value
-	Token   uint32          // names the request in the reply
-	Offset  libshmem.Offset // in the target's user heap; negative in the internal area
+	Token   uint32          // number of the request, which the reply has, too; other kinds have numbers of their own in it
+	Offset  libshmem.Offset // bytes from the start of the target's user heap; negative: in its internal area
 	Operand uint64          // element, operand, signal, or the fetched value
-	Extra   uint64          // comparand of a compare-and-swap; offset of the signal
-	Job     uint64          // the job's token, and over sockets the seal with it: a message with another token is dropped unread
+	Extra   uint64          // comparand of a compare-and-swap; of PUT_SIGNAL the offset of the signal, as offset
+	Job     uint64          // the job's token, over sockets xor the seal of the message: a message with another value is dropped unread
 	From    uint32          // the PE, and above CONTEXT_SHIFT the number of its context
-	Seq     uint32          // of the messages from that context to this PE
-	Need    uint32          // so many writes of the sender have to be in before it is applied
-	Ack     uint32          // so many writes of this PE are in at the sender
+	Seq     uint32          // sequence number of the message among those from that context to this PE: 1, 2 and so on
+	Need    uint32          // how many numbered writes of that context, from the first on, have to arrive before the message is applied
+	Ack     uint32          // how many numbered writes of the receiver's context, from the first on, have arrived at the sender
 }
 
 var (
