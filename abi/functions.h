@@ -24,9 +24,9 @@ struct shmemi_mesh;
 struct shmemi_rma;
 
 struct shmemi_init_args {
-    int requested; /* the thread level that the program asks for, SHMEM_THREAD_... */
-    int provided;  /* the one that it gets */
-    int kernels;   /* the program has kernels that include shmem/shmem.cuh */
+    int requested; /* SHMEM_THREAD_...: the level that the program asks for */
+    int provided;  /* the level that init grants; the front sets it */
+    int kernels;   /* 1: the program has kernels that include shmem/shmem.cuh */
     /* The program's statics: bytes of whole pages, and a text that has to be the same on PEs whose
      * statics are symmetric; or no bytes, and the reason. */
     uint64_t statics_size;
@@ -36,23 +36,25 @@ struct shmemi_init_args {
     const char *const
         *environ_; /* C's environ: Go's copy is made at load and misses later changes */
     /* The program's arguments of shmemx_init_attr: the 128 bytes of a unique id, or NULL, with this
-     * PE's number and how many PEs the job has. */
+     * PE's number and how many PEs the job has. These and all other pointers to memory are read
+     * only during init; the functions below may be called until finalize has returned. */
     const void *uid;
     int uid_pe;
     int uid_n_pes;
-    const void *mpi_comm; /* or the address of an MPI_Comm */
+    const void *mpi_comm; /* or the address of an MPI_Comm, or NULL */
     /* The program uses the names of NVSHMEM: its variables of the environment are settings, too,
      * the library cannot see whether it has kernels, and its heap may grow to the GPU's memory. */
     int nvshmem;
-    /* Returns which of these groups of ranges a profiler will show: 0 if none listens, -1 if
-     * libshmem.so was built without ranges. If init is shown, its range begins here. */
+    /* Returns which of these groups (SHMEMI_RANGE_...) of ranges a profiler will show: 0 if none
+     * listens, -1 if libshmem.so was built without ranges. If init is shown, its range begins here.
+     */
     int (*ranges)(uint32_t groups);
     /* Begins a range of this thread, and ends the range that the thread began last. `of` is
      * SHMEMI_RANGES_OF_CALLS or _PROXY. */
     void (*range_enter)(int of, uint32_t group, const char *name);
     void (*range_leave)(int of);
-    /* Writes what a PE of this node is doing, as the predicate of a sentence, or "". how:
-     * SHMEMI_DOING_... */
+    /* Writes what a PE of this node is doing, as the predicate of a sentence, or "", to the size
+     * bytes at text. how: SHMEMI_DOING_... */
     void (*doing)(int pe, unsigned how, char *text, size_t size);
     /* Called when this PE has left the job and needs no other PE any more. */
     void (*finalized)(void);
@@ -65,7 +67,9 @@ struct shmemi_init_args {
 /*
  * The core's functions. None of them waits for a peer, except init and finalize: the others return
  * SHMEMI_PENDING or SHMEMI_AGAIN, and the caller waits in C. The caller of a function marked
- * (locked) has locked net_lock.
+ * (locked) has locked net_lock. Where a comment names no result, it is SHMEMI_DONE, or
+ * SHMEMI_FAILED with the reason in error. A text is written with a closing 0 to the size bytes at
+ * text, and cut if it is longer.
  */
 struct shmemi_core {
     uint32_t version;
@@ -74,7 +78,7 @@ struct shmemi_core {
     uint32_t reserved;
     const char *build; /* version of the build, for the message when they differ */
 
-    /* Joins the job and fills state. 0, or -1 with the reason in args->error. */
+    /* 0, or another number with the reason in args->error. */
     int (*init)(struct shmemi_state *state, struct shmemi_init_args *args);
     /* Fills the 128 bytes of a unique id; 0, or -1 with the reason in error. May be called before
      * init. */
@@ -85,9 +89,10 @@ struct shmemi_core {
     void (*global_exit)(int status);
     void (*abort_)(int status, const char *reason);
 
-    /* Symmetric heap. Returns an offset from the start of the user heap, or SHMEMI_NO_MEMORY if the
-     * heap is full or this PE lacks the memory. Every PE makes the same calls and gets the same
-     * offsets. align 0: the allocator chooses. */
+    /* Symmetric heap: returns the offset of a new block from the user heap, or below 0
+     * SHMEMI_NO_MEMORY or SHMEMI_REPORT_MEMORY: the heap is full, or this PE lacks the memory.
+     * Every PE makes the same calls and gets the same offsets. align: bytes, a power of two; 0: the
+     * allocator chooses. hints: SHMEM_MALLOC_... */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
     int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
     /* Sets *old_size. Returns offset if the block was resized in place. Otherwise returns the
@@ -98,11 +103,10 @@ struct shmemi_core {
      * there. */
     size_t (*heap_bytes_from)(int64_t offset);
 
-    /* Network. context: the core's number of a communication context; the default one has 0. */
-    /* (locked) Posts an operation; the result is SHMEMI_DONE, _PENDING, _AGAIN or _FAILED. */
-    int (*post)(const struct shmemi_host_operation *o);
-    /* (locked) Orders later operations of a context after those posted so far. */
-    int (*fence)(uint32_t context);
+    /* Network. context: the core's number of a communication context; the default one has 0. post
+     * returns one of the statuses of zz_request.h, which says what they mean for an operation. */
+    int (*post)(const struct shmemi_host_operation *o); /* (locked) */
+    int (*fence)(uint32_t context);                     /* (locked) */
     /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
      * PENDING: poll and call again with the same ticket. */
     int (*quiet)(uint32_t context, uint64_t *ticket);
@@ -111,17 +115,18 @@ struct shmemi_core {
     int (*context_open)(uint32_t context);
     /* (locked) Sets whether small operations of a context share messages from the first one on. */
     void (*batch)(uint32_t context, int on);
-    /* Reports whether NICs can access n bytes at an offset of the user heap of a PE, if the heap is
-     * in GPU memory. Of another PE's heap, these are the bytes that the PE has announced. */
+    /* Reports (1 or 0) whether NICs can access n bytes at an offset of the user heap of a PE, if the
+     * heap is in GPU memory. Of another PE's heap, these are the bytes that the PE has announced. */
     int (*reaches)(int pe, int64_t offset, size_t n);
     /* Called when the program ends. Asks the other PEs to reply when everything that this one has
      * sent has arrived. DONE: all has arrived. PENDING: poll and call again. It does not wait for
      * the lock. From the first call on no failure of the network ends the process. */
     int (*leave)(void);
-    int (*poll)(void); /* tries the lock itself; returns the number of completions, or -1: busy */
+    /* Tries net_lock itself; returns the number of completions, or -1: another thread has it. */
+    int (*poll)(void);
 
-    /* Returns the struct shmemi_device_state for threads of this process. The first call makes the
-     * rings. NULL: error has the reason. */
+    /* Returns the struct shmemi_device_state for threads of this process, which is valid until
+     * finalize. The first call makes the rings. NULL: error has the reason. */
     const void *(*rings)(void);
 
     /* For GPU memory. These return SHMEMI_DONE when the work is complete, or SHMEMI_FAILED. */
@@ -132,8 +137,7 @@ struct shmemi_core {
     /* Like quiet, for operations that kernels have submitted, and without the lock. */
     int (*quiet_rings)(uint64_t *ticket);
     int (*gpu_clear)(void *at, size_t n); /* sets n bytes to 0 */
-    /* An atomic operation on a word of `width` bytes. Sets *fetched to its old value. compare is
-     * for a compare-and-swap only. */
+    /* op: SHMEMI_AMO_...; width: bytes of the word. Sets *fetched to its value before. */
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
@@ -144,7 +148,7 @@ struct shmemi_core {
     int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
     /* Finds the driver's allocations (chunks) that contain memory of the program. Sets the unit of
      * their sizes, their bytes before the memory, and all their bytes. gpu_lend or gpu_forget must
-     * be called next. */
+     * be called next; the latter forgets the chunks. */
     int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void); /* drops the chunks that were found */
     /* Maps these chunks into a block of the heap, from an offset in the block on, at all PEs.
@@ -182,9 +186,10 @@ struct shmemi_core {
     const char *(*counter_name)(int id);
     int (*counter)(int id, int pe, uint64_t *value);
     int (*counter_nic)(int id, int nic, uint64_t *value);
-    const char *(*nic_name)(int nic); /* valid until the next call */
+    const char *(*nic_name)(int nic); /* the result is valid until the next call */
 
-    /* Returns the text of the last call that failed; called right after it. */
+    /* Returns, once, the text of the last call of any thread that failed; called right after it.
+     * The next call overwrites the text. */
     const char *(*error)(void);
     /* Returns the PE that is lost because of the last failed call of the engine, or -1, and writes
      * the text of the failure. */

@@ -44,9 +44,9 @@ enum { SHMEMI_MAIL_ANY = -1 };
 /* A record: its header, and the bytes of the message or a struct shmemi_mail_request. */
 struct shmemi_mail {
     uint64_t mark; /* kind and size; 0: the record is not complete yet */
-    int32_t tag;   /* the program's, by which a receive selects messages */
-    uint32_t send; /* of a request: its entry in the sender's table */
-    char bytes[];
+    int32_t tag;
+    uint32_t send; /* of a request: index of its entry in the sender's table of long messages */
+    char bytes[];  /* of the message, or a struct shmemi_mail_request */
 };
 _Static_assert(sizeof(struct shmemi_mail) == 16, "short messages fit a line");
 
@@ -61,9 +61,10 @@ struct shmemi_mail_request {
 /* A reply to a request, in the memory of its sender: clear to send, or finished. */
 struct shmemi_mail_clear {
     uint64_t number; /* stored last; replies to one request are numbered one by one */
-    int64_t dest;    /* offset for the next bytes, or SHMEMI_MAIL_PRIVATE: all have arrived */
+    int64_t dest;    /* where to write the next bytes, as an offset from the receiver's user heap;
+                        SHMEMI_MAIL_PRIVATE: all have arrived */
     uint64_t nbytes; /* number of these bytes */
-    int64_t signal;  /* offset of the word to set when they have been written */
+    int64_t signal;  /* offset, as dest, of the word to set when they have been written */
     uint64_t value;  /* the value for that word */
     uint64_t unused[3];
 };

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_MESH_TEXT 512 /* bytes of an error */
+#define SHMEMI_MESH_TEXT 512 /* bytes that each `error` has room for; it is not NULL */
 
 /* The SHMEMX_MESH constants of the same names. */
 enum {
@@ -27,8 +27,11 @@ enum {
 
 enum { SHMEMI_MESH_GPU_OTHERS = 1, SHMEMI_MESH_GPU_OWN };
 
+/* The structs have the layouts of shmemx_mesh_options_t and so on, whose members shmemx.h explains.
+ */
+
 struct shmemi_mesh_options {
-    size_t size; /* of this struct, as the caller knows it */
+    size_t size; /* bytes of this struct, as the caller knows it */
     int member;
     int most;
     const void *secret;
@@ -78,7 +81,8 @@ struct shmemi_mesh {
     int (*get)(uint64_t mesh, int context, uint64_t remote, const struct shmemi_mesh_block *blocks,
                size_t nblocks, uint64_t *request, char *error);
     int (*flush)(uint64_t mesh, int context, int member, uint64_t *request, char *error);
-    int (*wait)(uint64_t *request, int64_t timeout_ns, char *error); /* 0: tests once */
+    /* timeout_ns 0: tests once. Sets *request to 0 when it has ended. */
+    int (*wait)(uint64_t *request, int64_t timeout_ns, char *error);
     int (*send)(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request,
                 char *error);
     /* data has room for *nbytes; sets *nbytes and *member. SHMEMI_MESH_PENDING: none has arrived.

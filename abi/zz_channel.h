@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 #define SHMEMI_CHANNEL_LOG2 22 /* binary logarithm of the bytes of the requests: device code is compiled for 4 MiB */
-#define SHMEMI_CHANNEL_ELEMENTS_LOG2 19 /* the same of the elements, of 16 bytes each, for results of gets of one word and of atomic operations */
+#define SHMEMI_CHANNEL_ELEMENTS_LOG2 19 /* binary logarithm of the bytes of the elements, of 16 bytes each, for results of gets of one word and of atomic operations */
 
-/* The parts, by their addresses for kernels. Those up to cst_ack are pinned main memory, the others memory of the GPU. */
+/* The parts: each member is the address, for kernels, of what its comment describes. Those up to cst_ack are pinned main memory, the others memory of the GPU. */
 struct shmemi_channel {
-    uint64_t requests; /* the requests, entries of 8 bytes */
+    uint64_t requests; /* the ring of requests, of entries of 8 bytes; kernels write them */
     uint64_t elements; /* results, each beside a flag */
     uint64_t coalesced; /* results of the gets of a whole warp, 256 bytes for each element */
     uint64_t complete; /* the position below which requests may be overwritten; the proxy writes it */
     uint64_t quiet_issue; /* the position up to which a quiet waits; kernels raise it */
     uint64_t quiet_ack; /* the position up to which all operations are complete; the proxy writes it */
     uint64_t cst_issue; /* as quiet_issue, for what other PEs have written here; kernels raise it */
-    uint64_t cst_ack; /* the proxy's reply to it */
+    uint64_t cst_ack; /* the position of cst_issue that the proxy has served; it writes it */
     uint64_t issue; /* the position of the next request; kernels add to it */
     uint64_t complete_seen; /* complete, as kernels saw it last */
     uint64_t head; /* how many elements have been taken; kernels add to it */

@@ -12,8 +12,8 @@
 
 /* What an operation of a group does. */
 enum shmemi_group_operation_kind {
-    SHMEMI_GROUP_PUT = 1, /* nbytes from local to offset; then the signal, if signal_memory is not 0 */
-    SHMEMI_GROUP_GET = 2, /* nbytes from offset to local */
+    SHMEMI_GROUP_PUT = 1, /* copy nbytes from local to offset; then change the signal, if signal_memory is not 0 */
+    SHMEMI_GROUP_GET = 2, /* copy nbytes from offset to local */
 };
 
 /* How far an operation of a group is. */
@@ -32,12 +32,12 @@ struct shmemi_group_operation {
     int32_t context; /* its number in the group */
     uint32_t ordered; /* 1: bytes and signal follow all earlier operations of the context on the rank */
     uint32_t signal_op; /* SHMEMI_RMA_SET or SHMEMI_RMA_ADD */
-    void *local; /* bytes of this rank */
+    void *local; /* address of the bytes at this rank */
     uint64_t nbytes; /* of local; 0: a signal alone */
     uint64_t memory; /* number of registered memory, of which the target's part is read or written */
-    uint64_t offset; /* there */
+    uint64_t offset; /* bytes from the start of that part */
     uint64_t signal_memory; /* number of registered memory; 0: no signal */
-    uint64_t signal_offset; /* there */
+    uint64_t signal_offset; /* bytes from the start of the target's part of it, a multiple of 8 */
     uint64_t signal_value; /* what is set or added */
 };
 _Static_assert(sizeof(struct shmemi_group_operation) == 88, "sizeof_group_operation");

@@ -13,11 +13,11 @@
 /* The name of a range. */
 enum {
     SHMEMI_NVTX_LEAVE = 0, /* none: ends the range that the thread entered last */
-    SHMEMI_NVTX_SEND = 1, /* a message */
-    SHMEMI_NVTX_WRITE = 2, /* a one-sided write */
-    SHMEMI_NVTX_READ = 3, /* a one-sided read */
-    SHMEMI_NVTX_ATOMIC = 4, /* an atomic operation of the NIC */
-    SHMEMI_NVTX_SLEEP = 5, /* of the proxy's thread */
+    SHMEMI_NVTX_SEND = 1, /* sends a message */
+    SHMEMI_NVTX_WRITE = 2, /* posts a one-sided write */
+    SHMEMI_NVTX_READ = 3, /* posts a one-sided read */
+    SHMEMI_NVTX_ATOMIC = 4, /* posts an atomic operation that the NIC carries out */
+    SHMEMI_NVTX_SLEEP = 5, /* the proxy's thread sleeps */
 };
 
 /* No macro has taken a name. */

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #define SHMEMI_PEEK_RECEIPTS 32 /* how many receive buffers each NIC has, of the tokens from the first on */
-#define SHMEMI_PEEK_GROUP 16 /* small operations that a NIC gets, and then the next one does */
-#define SHMEMI_PEEK_GROUP_BYTES 65536 /* or bytes of them */
+#define SHMEMI_PEEK_GROUP 16 /* a NIC gets so many small operations one after the other, and then the next NIC does */
+#define SHMEMI_PEEK_GROUP_BYTES 65536 /* or so many bytes of them, if that comes first */
 
-/* A buffer of the caller's. */
+/* A receive buffer of the caller. */
 struct shmemi_peek_buffer {
-    void *at; /* where it is */
-    uint64_t n; /* bytes */
+    void *at; /* its address */
+    uint64_t n; /* its bytes */
     uint32_t token; /* comes back with the message */
     uint32_t unused;
 };
@@ -29,16 +29,16 @@ _Static_assert(offsetof(struct shmemi_peek_buffer, unused) == 20, "peek_buffer_u
 
 /* What C and Go both change. */
 struct shmemi_peek_state {
-    uint64_t cursor; /* which NIC small operations go by */
-    uint64_t grouped_bytes; /* of those since it moved */
-    uint32_t grouped; /* operations since it moved */
+    uint64_t cursor; /* counts the groups of small operations: modulo the NICs of this PE it is the NIC of the present group */
+    uint64_t grouped_bytes; /* bytes of the present group so far */
+    uint32_t grouped; /* operations of the present group so far */
     uint32_t work; /* 1: Go has something for its caller, whatever the queues say */
     uint32_t arrived; /* Go has messages for which there was no buffer: they come first */
     uint32_t owed; /* 1: a NIC has receive buffers that found no room */
     struct shmemi_peek_buffer *posted; /* the caller's buffers, a ring */
-    uint32_t head; /* the first of them */
+    uint32_t head; /* index in posted of the first of them */
     uint32_t count; /* how many there are */
-    uint32_t room; /* and how many there may be */
+    uint32_t room; /* how many posted has room for */
     uint32_t unused;
 };
 _Static_assert(sizeof(struct shmemi_peek_state) == 56, "sizeof_peek_state");

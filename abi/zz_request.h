@@ -26,11 +26,11 @@ enum shmemi_operation_kind {
     SHMEMI_OPERATION_AMO = 4, /* op, width, operand, compare; dest, if it fetches without a request */
 };
 
-/* An operation that a caller waits for. It lives on the caller's stack, in C. */
+/* The reply to an operation that a caller waits for. It lives on the caller's stack, in C, until done is set. */
 struct shmemi_request {
-    uint32_t done; /* set last, with release */
+    uint32_t done; /* 0 at the beginning; not 0 once the operation has ended. The engine sets it last, with release, and the caller loads it with acquire */
     int32_t status; /* of the operation */
-    uint64_t value; /* what a fetching atomic fetched */
+    uint64_t value; /* what a fetching atomic fetched; valid, as status, once done is set */
 };
 _Static_assert(sizeof(struct shmemi_request) == 16, "sizeof_request");
 _Static_assert(offsetof(struct shmemi_request, done) == 0, "request_done");
@@ -47,10 +47,10 @@ struct shmemi_host_operation {
     uint32_t width; /* bytes of the atomic's word */
     uint32_t nbi; /* 1: there is no request, and a quiet completes it */
     unsigned char pad1[4];
-    int64_t offset; /* where, in the PE's user heap */
-    uint64_t nbytes; /* of source or dest */
-    const void *source; /* the bytes of a put */
-    void *dest; /* where a get or a fetched value goes */
+    int64_t offset; /* bytes from the start of the PE's user heap; negative: below it */
+    uint64_t nbytes; /* bytes of source or dest */
+    const void *source; /* address at the caller of the bytes of a put */
+    void *dest; /* address at the caller where a get or a fetched value goes */
     int64_t signal_offset; /* where the signal is, as offset */
     uint64_t operand; /* of op: also the value of the signal */
     uint64_t compare; /* what a conditional swap compares with */

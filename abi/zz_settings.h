@@ -41,7 +41,7 @@ enum {
     SHMEMI_COLLECTIVES_PAIRS = 4, /* reductions in pairs of nodes */
     SHMEMI_COLLECTIVES_HALVES = 8, /* reductions in pairs of nodes that each keep half of the elements */
     SHMEMI_COLLECTIVES_OWNERS = 16, /* reductions by owners of blocks */
-    SHMEMI_COLLECTIVES_DEST = 32, /* the same, with no memory but dest, where each node has two PEs */
+    SHMEMI_COLLECTIVES_DEST = 32, /* as OWNERS, with no memory but dest, where each node has two PEs */
     SHMEMI_COLLECTIVES_CHAIN = 64, /* broadcasts from node to node */
     SHMEMI_COLLECTIVES_WIDE = 128, /* broadcasts from each node to eight others */
     SHMEMI_COLLECTIVES_PACKED = 256, /* blocks of a node together */

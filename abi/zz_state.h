@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_ABI_VERSION 1 /* of struct shmemi_core and all that it takes: C compares it */
+#define SHMEMI_ABI_VERSION 1 /* version of struct shmemi_core and of all that its functions take: C compares it with its version */
 #define SHMEMI_STATICS 8 /* the most ranges of a program's globals and statics */
 
 /* What the heap's functions return below 0. */
@@ -29,9 +29,9 @@ enum {
 
 /* A range of the program's globals and statics. Their pages are in the memory file of the node, below the rest of the PE's internal area, and mapped over where the program has them: so a static has an offset from the user heap as everything else, and the network, the proxy and the peers know nothing of it. */
 struct shmemi_static {
-    uintptr_t start; /* where the program has it */
+    uintptr_t start; /* its address in the program */
     size_t size; /* bytes */
-    int64_t offset; /* of start from the user heap: below 0 */
+    int64_t offset; /* offset of start from the user heap, below 0 */
 };
 _Static_assert(sizeof(struct shmemi_static) == 24, "sizeof_static");
 _Static_assert(offsetof(struct shmemi_static, start) == 0, "static_start");
@@ -42,16 +42,16 @@ _Static_assert(offsetof(struct shmemi_static, offset) == 16, "static_offset");
 struct shmemi_state {
     uint32_t n_pes; /* 0 before init and after finalize */
     int32_t my_pe; /* number of this PE */
-    uintptr_t heap_base; /* of this PE's user heap */
+    uintptr_t heap_base; /* address of this PE's user heap */
     size_t heap_size; /* bytes of it */
     char **fast_base; /* near_base for the fast path. All NULL under SHMEM_CHECKS=full, where buffers may be in GPU memory, and where ranges of puts, gets or atomics are shown, so that every access takes the slow path, where these are */
-    char **peer_base; /* where the peer's internal area ends in this process, and its user heap would begin, or NULL when it is not on this node */
-    char **near_base; /* the same, or NULL when its user heap is not main memory of this node */
-    char **mapped_base; /* where the copy engine reaches its user heap; only with a GPU */
+    char **peer_base; /* by PE: the address in this process where the PE's internal area ends, and its user heap would begin; NULL when the PE is not on this node */
+    char **near_base; /* by PE: the address in this process of the PE's user heap; NULL when that is not main memory of this node */
+    char **mapped_base; /* by PE: the address at which copy engines of this PE's GPU reach the PE's user heap; only with a GPU */
     const struct shmemi_core *core; /* the core's functions; the front sets it */
-    uint32_t crowded; /* this PE may have to share a processor with another PE */
-    uint32_t node_crowded; /* some PE of this node may; the same on all of them */
-    uint32_t moves; /* a thread that waits may choose another of its processors */
+    uint32_t crowded; /* 1: this PE may have to share a processor with another PE */
+    uint32_t node_crowded; /* 1: some PE of this node may have to; the same on all of them */
+    uint32_t moves; /* 1: a thread that waits may move to another of its processors */
     uint32_t checks; /* SHMEMI_CHECKS_... */
     uint32_t fast_order; /* 1: fences and quiets that find nothing to do return inline; 0: before init, and while a profiler shows their ranges */
     uint32_t ranges; /* SHMEMI_RANGE_...: what a profiler is shown */
@@ -65,37 +65,37 @@ struct shmemi_state {
     unsigned char pad2[4];
     const int32_t *node_of; /* n_pes entries: each PE's entry in node_leaders */
     const int32_t *gpu_first; /* n_pes entries: the first PE that has the same GPU as each; a PE without one is alone */
-    uint32_t networked; /* some PE is not on this node */
-    uint32_t wakeable; /* membarrier works: sleepers may trust writers */
-    uint32_t gpu; /* this PE has a GPU: buffers may be in its memory */
-    uint32_t copies_apart; /* the proxies' copies wait for no kernel of the program */
-    uint32_t p2p; /* its kernels may use mapped_base of other PEs */
-    uint32_t grows_together; /* growing the heap takes all PEs of the node at once */
-    uint64_t timeout_ns; /* a wait longer than this is reported, 0: never */
+    uint32_t networked; /* 1: some PE is not on this node */
+    uint32_t wakeable; /* 1: membarrier works, so a thread may sleep until a writer wakes it (wake.h) */
+    uint32_t gpu; /* 1: this PE has a GPU, and buffers may be in its memory */
+    uint32_t copies_apart; /* 1: the proxies' copies wait for no kernel of the program */
+    uint32_t p2p; /* 1: kernels of this PE may use mapped_base of other PEs */
+    uint32_t grows_together; /* 1: all PEs of the node have to grow the heap at the same time */
+    uint64_t timeout_ns; /* a wait longer than so many nanoseconds is reported; 0: none is */
     uint64_t *inbox; /* n_pes message counters in this PE's internal area */
     char *scratch; /* this PE's internal buffers for collectives */
-    size_t inbox_offset; /* of inbox below the user heap, the same on every PE */
+    size_t inbox_offset; /* bytes from inbox up to the user heap, the same on every PE; so all members whose names end in _offset, except statics_offset */
     size_t scratch_size; /* bytes of scratch */
-    size_t columns_offset; /* of the rounds of reductions between hosts below the user heap, those of the world first, then those of teams, first the wide ones */
+    size_t columns_offset; /* the rounds of reductions between hosts: those of the world, then those of wide teams, then those of narrow ones (zz_control.h) */
     struct shmemi_statuspage *live; /* what other processes see of this PE */
-    size_t teams_offset; /* of the areas of teams below the user heap */
-    size_t team_size; /* of one: words, scratch, agreements */
-    size_t agree_size; /* of those; the world's are in one more area, whose words say which PEs this one knows to be lost */
-    size_t notify_offset; /* of the notification counters below the user heap */
+    size_t teams_offset; /* the areas of teams, max_teams + 1 of them */
+    size_t team_size; /* bytes of one area: words, scratch memory, agreements */
+    size_t agree_size; /* bytes of the agreements, at the end of an area. The world's are in the last area, whose words say which PEs this one knows to be lost */
+    size_t notify_offset; /* the notification counters, of 8 bytes */
     uint32_t notify_count; /* how many notification counters each PE has; 0 before init and after finalize */
-    uint32_t eager_counters; /* how many more there are behind those, for eager transfers */
-    uint32_t uncounted; /* kernels of this PE have no notification counters; set with their memory */
+    uint32_t eager_counters; /* how many more counters follow, for eager transfers */
+    uint32_t uncounted; /* 1: kernels of this PE have no notification counters; set when the memory of kernels is made */
     unsigned char pad3[4];
     const uint64_t *notify_stores; /* what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU */
-    size_t active_offset; /* two-sided messages, below the user heap: a bit for each PE that has sent one */
-    size_t credits_offset; /* the same: a word for each receiver, how many bytes of its mailbox it has given back */
-    size_t sends_offset; /* the same: what receivers say to the senders of long messages */
+    size_t active_offset; /* two-sided messages: a bit for each PE, 1 once it has sent one to this PE */
+    size_t credits_offset; /* the same: a word for each receiver, which writes there how many bytes of this PE's mailbox it has freed since init (mailbox.h) */
+    size_t sends_offset; /* the same: replies of receivers to this PE's long messages, MAIL_SENDS structs shmemi_mail_send */
     size_t landings_offset; /* the same: a line of words for each landing, then their memory */
     size_t mailboxes_offset; /* the same: a mailbox for each sender */
-    uint32_t mailbox_size; /* bytes of its ring, a power of two; a record may go on behind it */
+    uint32_t mailbox_size; /* bytes of the ring in a mailbox, a power of two; a record may continue after its end */
     unsigned char pad4[4];
-    size_t team_init_offset; /* below the user heap: messages between the PEs that form a team from an id (team_init.c) */
-    uint32_t max_teams; /* how many there are but that */
+    size_t team_init_offset; /* messages between the PEs that form a team from an id (team_init.c) */
+    uint32_t max_teams; /* how many areas there are beside the world's: one for each other team that may exist at a time */
     uint32_t archive_teams; /* SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory */
     uint32_t archive; /* set by the front: kernels of NVIDIA's device archive may run, so that the memory of kernels needs a proxy channel */
     unsigned char pad5[4];
@@ -104,42 +104,40 @@ struct shmemi_state {
     unsigned char pad6[4];
     const uint16_t *net_tiles; /* for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network */
     size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
-    uint32_t net_ordered; /* 1: a message between nodes comes behind the bytes of all such writes before it */
+    uint32_t net_ordered; /* 1: a message between nodes is applied after the bytes of all earlier such writes to the PE have come */
     uint32_t net_signals; /* 1: the signals of large puts to a PE come in the order of the puts */
     uint32_t collectives; /* algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0 */
     uint32_t wire_latency; /* what a message between nodes takes, for the model of collective calls: nanoseconds until it has come */
-    uint32_t wire_post; /* nanoseconds of the sender until it can send the next, if it also receives one */
-    uint32_t wire_kib; /* and for each KiB */
-    uint32_t wire_send; /* percent of these two that a sender takes which receives nothing */
-    uint32_t wire_receive; /* percent of them that a receiver takes which sends nothing */
-    int32_t thread_level; /* the front's */
-    uint32_t init_count; /* the front's */
+    uint32_t wire_post; /* nanoseconds for which the sender is busy with each message */
+    uint32_t wire_kib; /* nanoseconds for which it is busy with each KiB of a message, in addition */
+    int32_t thread_level; /* SHMEM_THREAD_..., which init has granted; the front sets it */
+    uint32_t init_count; /* how many calls of init no finalize has matched yet, or SHMEMI_FORKED; the front sets it */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
     unsigned char pad7[4];
-    uint64_t heap_place; /* and where in it */
+    uint64_t heap_place; /* byte offset of the user heap in that file */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
     unsigned char pad8[4];
-    uint64_t statics_place; /* of this PE's area in it */
-    int64_t statics_offset; /* of the area from the user heap */
+    uint64_t statics_place; /* byte offset in that file of this PE's area for statics */
+    int64_t statics_offset; /* offset of that area from the user heap, below 0 */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
-    uint32_t n_statics; /* set by the front then */
+    uint32_t n_statics; /* how many entries of statics are used; the front sets both when the statics are in the file */
     unsigned char pad9[4];
-    struct shmemi_static statics[8]; /* the same */
-    uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
+    struct shmemi_static statics[8]; /* see n_statics */
+    uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without SHMEM_ON_FAILURE=return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
     uint32_t n_lost; /* see lost */
-    uint32_t survives; /* SHMEM_ON_FAILURE=return */
-    uint32_t report_requests; /* reports requested by a signal: each waiter writes one */
+    uint32_t survives; /* 1: SHMEM_ON_FAILURE=return */
+    uint32_t report_requests; /* how often a signal has requested reports: each thread that waits writes one when it has changed */
     int32_t report_request_fd; /* an eventfd of the core, written when a report is requested, or 0 */
-    unsigned char pad10[8];
-    _Alignas(64) uint64_t gpu_started; /* copies that were started and not waited for by their call; each counts once it is on the stream */
+    unsigned char pad10[16];
+    _Alignas(64) uint64_t gpu_started; /* how many copies were put on the stream by calls that do not wait for them (gpu_start) */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
-    uint32_t kernel_rings; /* kernels push operations into rings */
+    uint32_t kernel_rings; /* 1: kernels push operations into rings */
     unsigned char pad11[44];
-    _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
-    uint32_t net_wanted; /* threads that found it taken */
+    _Alignas(64) uint32_t net_lock; /* lock of the endpoint and the engine: 1 while a thread has it */
+    uint32_t net_wanted; /* how many threads wait for net_lock */
     unsigned char pad12[56];
-    _Alignas(64) uint32_t pollers; /* callers that poll the network */
+    _Alignas(64) uint32_t pollers; /* how many calls of the program poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
     unsigned char pad13[56];
 };

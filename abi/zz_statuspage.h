@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_STATUSPAGE_WAITS 8 /* how many threads that wait for long are shown */
+#define SHMEMI_STATUSPAGE_WAITS 8 /* how many threads of the PE that wait for long are shown */
 
 /* The use of the user heap. The core stores each word atomically, after every allocation and free. */
 struct shmemi_statuspage_heap {
-    uint64_t size; /* bytes */
+    uint64_t size; /* bytes of the user heap */
     uint64_t used; /* bytes that the blocks take */
-    uint64_t peak; /* bytes up to the highest end of a block so far */
+    uint64_t peak; /* bytes from the start of the heap to the highest end that a block has had */
     uint64_t largest; /* bytes of the largest free block */
-    uint64_t blocks; /* blocks */
-    uint64_t failed; /* allocations that failed */
+    uint64_t blocks; /* how many blocks are allocated */
+    uint64_t failed; /* how many allocations have failed */
 };
 _Static_assert(sizeof(struct shmemi_statuspage_heap) == 48, "sizeof_statuspage_heap");
 _Static_assert(offsetof(struct shmemi_statuspage_heap, size) == 0, "statuspage_heap_size");
@@ -50,9 +50,9 @@ _Static_assert(offsetof(struct shmemi_statuspage_effort, membarriers) == 40, "st
 _Static_assert(offsetof(struct shmemi_statuspage_effort, membarriers_shared) == 48, "statuspage_effort_membarriers_shared");
 _Static_assert(offsetof(struct shmemi_statuspage_effort, wakes) == 56, "statuspage_effort_wakes");
 
-/* One thread's that waits for long. It is there while since is not 0, which is written last. */
+/* The wait of one thread that waits for long. The entry is valid while since is not 0; its writer clears since first and writes it last. */
 struct shmemi_statuspage_wait {
-    uint64_t since; /* nanoseconds of CLOCK_MONOTONIC */
+    uint64_t since; /* when the wait began, in nanoseconds of CLOCK_MONOTONIC; 0: the entry is not valid */
     char call[56]; /* the call that waits */
     char what[640]; /* the object of the wait, and the present work of the late PEs */
 };
@@ -67,7 +67,7 @@ struct shmemi_statuspage {
     int32_t n_pes; /* number of PEs */
     int32_t nodes; /* number of nodes */
     int32_t reserved; /* 0 */
-    int64_t began; /* nanoseconds since 1970 */
+    int64_t began; /* when the PE joined the job, in nanoseconds since 1970 */
     uint64_t stalls; /* operations of callers that had to wait for room; callers add, atomically */
     uint64_t stall_ns; /* nanoseconds that they waited; the same */
     struct shmemi_statuspage_effort effort; /* how its threads have waited */

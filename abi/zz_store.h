@@ -14,7 +14,7 @@
 
 /* A store of a word that a stream is to do. */
 struct shmemi_cuda_store {
-    uint64_t at; /* the word */
+    uint64_t at; /* address of the word, in GPU or pinned memory */
     uint64_t value; /* what is stored */
     uint32_t width; /* 4 or 8 bytes */
     unsigned char pad1[4];
@@ -26,12 +26,12 @@ _Static_assert(offsetof(struct shmemi_cuda_store, width) == 16, "cuda_store_widt
 
 /* A copy that a stream is to make: of rows, of which each side has its own distance. */
 struct shmemi_cuda_copy {
-    uint64_t to; /* the first row */
-    uint64_t from; /* the same */
+    uint64_t to; /* address of the first row to write */
+    uint64_t from; /* address of the first row to read */
     uint64_t n; /* bytes of a row */
-    uint64_t rows; /* 1: the distances have no meaning */
-    uint64_t to_pitch; /* from one row to the next */
-    uint64_t from_pitch; /* the same */
+    uint64_t rows; /* how many rows; 1: to_pitch and from_pitch have no meaning */
+    uint64_t to_pitch; /* bytes from the start of a written row to the next */
+    uint64_t from_pitch; /* the same of the rows that are read */
 };
 _Static_assert(sizeof(struct shmemi_cuda_copy) == 48, "sizeof_cuda_copy");
 _Static_assert(offsetof(struct shmemi_cuda_copy, to) == 0, "cuda_copy_to");

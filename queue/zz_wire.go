@@ -152,8 +152,8 @@ type Op struct {
 	Dest     uint64 // byte offset in the target's symmetric segment
 	Context  uint16 // context that the operation belongs to; 0 is the default one
 	Value    uint64 // an element, or an operand that is sign-extended
-	Reply    uint16 // where the reply goes
-	Want     uint8  // 1: the producer waits for the reply
+	Reply    uint16 // index, in the replies of the ring, of the one that the producer has claimed
+	Want     uint8  // 1: the producer waits for the reply; 0: reply has no meaning
 	Size     uint8  // how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16
 	Local    uint64 // address of the bytes at the caller
 	Length   uint64 // bytes
@@ -301,9 +301,9 @@ var (
 // Reply is struct shmemi_reply. A reply. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.
 type Reply struct {
 	_      structs.HostLayout
-	Value  uint64 // what was fetched
-	Turn   uint32 // counts the replies
-	Status int32  // 0, or the operation failed and the proxy has said why
+	Value  uint64 // what an atomic operation has fetched; 0 for other operations
+	Turn   uint32 // counts the replies that this entry has had, modulo 2^32; stored with release
+	Status int32  // 0; else the operation has failed, and the proxy has reported why
 }
 
 var (
@@ -383,7 +383,7 @@ var (
 type State struct {
 	_           structs.HostLayout
 	Version     uint32         // version of the layout: producers with another version refuse it
-	Size        uint32         // of this struct
+	Size        uint32         // bytes of this struct
 	Me          int32          // number of this PE
 	NPEs        int32          // number of PEs
 	Segment     uint64         // address of this PE's symmetric segment, from which offsets count
@@ -474,7 +474,7 @@ type Report struct {
 	Ready   uint32 // 1: the rest is there; stored last
 	Fault   uint32 // what was wrong: SHMEMI_FAULT_...
 	Call    uint32 // which call: SHMEMI_CALL_...
-	PE      int32  // PE that was named
+	PE      int32  // PE that the call named
 	BlockX  uint32 // the thread's block
 	BlockY  uint32
 	BlockZ  uint32
@@ -482,8 +482,8 @@ type Report struct {
 	ThreadY uint32
 	ThreadZ uint32
 	_       [4]byte
-	Address uint64 // symmetric address that was named
-	Length  uint64 // bytes from it on
+	Address uint64 // symmetric address that the call named, or what SHMEMI_FAULT_... says
+	Length  uint64 // bytes from address on, or what SHMEMI_FAULT_... says
 }
 
 var (
@@ -506,10 +506,10 @@ var (
 // StreamCall is struct shmemi_stream_call. What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.
 type StreamCall struct {
 	_         structs.HostLayout
-	Dest      uint64 // where to, or the first word that is waited for
-	Source    uint64 // where from, or the words to compare with
+	Dest      uint64 // address of what is written, or of the first word that is waited for
+	Source    uint64 // address of what is read, or of the words to compare with
 	Count     uint64 // bytes, or elements of a reduction, or words
-	Signal    uint64 // a signal word, or which of several words do not count
+	Signal    uint64 // address of a signal word, or of the status array: one int for each word, not 0: the word is ignored; 0: none is
 	Value     uint64 // to store, to signal, or to compare with
 	PE        int32  // the other PE, or the one that broadcasts
 	Op        int32  // SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter
@@ -519,7 +519,7 @@ type StreamCall struct {
 	Nbi       uint32 // 1: the next quiet completes it
 	Team      int32  // the team whose PEs all make the call
 	TeamPEs   int32  // how many it has
-	Bounce    uint64 // bounce buffers of an operand (device/kernels/bounce.h)
+	Bounce    uint64 // address of the bounce buffers for an operand (device/kernels/bounce.h)
 }
 
 var (

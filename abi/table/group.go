@@ -7,8 +7,8 @@ var group = Unit{
 	GoFile: "runtime/rma/zz_operation_unsafe.go",
 	Enums: []Enum{
 		{Name: "group_operation_kind", Prefix: "GROUP_", Go: "opKind", Base: "uint32", Kind: "kind", First: 1, Doc: "what an operation of a group does.", Values: []Value{
-			{Name: "PUT", Doc: "nbytes from local to offset; then the signal, if signal_memory is not 0"},
-			{Name: "GET", Doc: "nbytes from offset to local"},
+			{Name: "PUT", Doc: "copy nbytes from local to offset; then change the signal, if signal_memory is not 0"},
+			{Name: "GET", Doc: "copy nbytes from offset to local"},
 		}},
 		{Name: "group_operation_state", Prefix: "GROUP_", Go: "opState", Base: "uint32", Kind: "state", First: 0, Doc: "how far an operation of a group is.", Values: []Value{
 			{Name: "UNDERWAY", Doc: "local is in use"},
@@ -25,12 +25,12 @@ var group = Unit{
 			{Name: "context", Type: "i32", Doc: "its number in the group"},
 			{Name: "ordered", Type: "u32", Doc: "1: bytes and signal follow all earlier operations of the context on the rank"},
 			{Name: "signal_op", Type: "u32", Doc: "SHMEMI_RMA_SET or SHMEMI_RMA_ADD"},
-			{Name: "local", Type: "ptr", Doc: "bytes of this rank"},
+			{Name: "local", Type: "ptr", Doc: "address of the bytes at this rank"},
 			{Name: "nbytes", Type: "u64", Doc: "of local; 0: a signal alone"},
 			{Name: "memory", Type: "u64", Doc: "number of registered memory, of which the target's part is read or written"},
-			{Name: "offset", Type: "u64", Doc: "there"},
+			{Name: "offset", Type: "u64", Doc: "bytes from the start of that part"},
 			{Name: "signal_memory", Type: "u64", Doc: "number of registered memory; 0: no signal"},
-			{Name: "signal_offset", Type: "u64", Doc: "there"},
+			{Name: "signal_offset", Type: "u64", Doc: "bytes from the start of the target's part of it, a multiple of 8"},
 			{Name: "signal_value", Type: "u64", Doc: "what is set or added"},
 		}},
 		{Name: "group_queue", Go: "Queue", Private: true, Doc: "The operations of a rank that the proxy has not taken. Any thread may submit; the proxy takes all.", Members: []Member{

@@ -8,11 +8,11 @@ var nvtx = Unit{
 	Enums: []Enum{
 		{Prefix: "NVTX_", Go: "Name", Base: "uint8", Kind: "-", Doc: "the name of a range.", Values: []Value{
 			{Name: "LEAVE", Doc: "none: ends the range that the thread entered last"},
-			{Name: "SEND", Doc: "a message"},
-			{Name: "WRITE", Doc: "a one-sided write"},
-			{Name: "READ", Doc: "a one-sided read"},
-			{Name: "ATOMIC", Doc: "an atomic operation of the NIC"},
-			{Name: "SLEEP", Doc: "of the proxy's thread"},
+			{Name: "SEND", Doc: "sends a message"},
+			{Name: "WRITE", Doc: "posts a one-sided write"},
+			{Name: "READ", Doc: "posts a one-sided read"},
+			{Name: "ATOMIC", Doc: "posts an atomic operation that the NIC carries out"},
+			{Name: "SLEEP", Doc: "the proxy's thread sleeps"},
 		}},
 	},
 }
@@ -47,7 +47,7 @@ var settings = Unit{
 			{Name: "PAIRS", Doc: "reductions in pairs of nodes"},
 			{Name: "HALVES", Doc: "reductions in pairs of nodes that each keep half of the elements"},
 			{Name: "OWNERS", Doc: "reductions by owners of blocks"},
-			{Name: "DEST", Doc: "the same, with no memory but dest, where each node has two PEs"},
+			{Name: "DEST", Doc: "as OWNERS, with no memory but dest, where each node has two PEs"},
 			{Name: "CHAIN", Doc: "broadcasts from node to node"},
 			{Name: "WIDE", Doc: "broadcasts from each node to eight others"},
 			{Name: "PACKED", Doc: "blocks of a node together"},
@@ -61,12 +61,12 @@ var settings = Unit{
 // protocol is in Go (runtime/bootstrap/wire).
 var frame = Unit{
 	Name:   "frame",
-	Doc:    "the frame by which a PE that has not joined its job requests its end from shmemrun.",
+	Doc:    "the frame by which a PE that has not joined its job requests its end from shmemrun, over the socket whose descriptor is in SHMEM_LAUNCHER_FD. It has, each number in little-endian order, 4 bytes of LAUNCH_MAGIC, one of LAUNCH_VERSION, one of its kind, 2 of 0, 4 of a sequence number, here 0, and 4 of the bytes of its payload, which follows.",
 	GoFile: "runtime/bootstrap/wire/zz_frame.go",
 	Constants: []Constant{
-		{"LAUNCH_MAGIC", "magic", 0x424d4853, "SHMB"},
-		{"LAUNCH_VERSION", "Version", 5, "of the protocol"},
-		{"LAUNCH_HEADER", "HeaderLen", 16, "bytes before the payload"},
-		{"LAUNCH_ABORT", "kindAbort", 6, "the kind of the frame: its payload is a status of 4 bytes and a text"},
+		{"LAUNCH_MAGIC", "magic", 0x424d4853, "begins each frame: the bytes SHMB in memory, on a machine of little-endian order"},
+		{"LAUNCH_VERSION", "Version", 5, "version of the protocol"},
+		{"LAUNCH_HEADER", "HeaderLen", 16, "bytes of a frame before its payload"},
+		{"LAUNCH_ABORT", "kindAbort", 6, "the kind of this frame: its payload is the exit status for the job, 4 bytes, and the reason, a text without a closing 0"},
 	},
 }

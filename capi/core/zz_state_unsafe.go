@@ -19,9 +19,9 @@ const (
 // Static is struct shmemi_static. A range of the program's globals and statics. Their pages are in the memory file of the node, below the rest of the PE's internal area, and mapped over where the program has them: so a static has an offset from the user heap as everything else, and the network, the proxy and the peers know nothing of it.
 type Static struct {
 	_      structs.HostLayout
-	start  uintptr // where the program has it
+	start  uintptr // its address in the program
 	size   uint64  // bytes
-	offset int64   // of start from the user heap: below 0
+	offset int64   // offset of start from the user heap, below 0
 }
 
 var (
@@ -36,16 +36,16 @@ type State struct {
 	_               structs.HostLayout
 	nPEs            uint32          // 0 before init and after finalize
 	myPE            int32           // number of this PE
-	heapBase        uintptr         // of this PE's user heap
+	heapBase        uintptr         // address of this PE's user heap
 	heapSize        uint64          // bytes of it
 	fastBase        *unsafe.Pointer // near_base for the fast path. All NULL under SHMEM_CHECKS=full, where buffers may be in GPU memory, and where ranges of puts, gets or atomics are shown, so that every access takes the slow path, where these are
-	peerBase        *unsafe.Pointer // where the peer's internal area ends in this process, and its user heap would begin, or NULL when it is not on this node
-	nearBase        *unsafe.Pointer // the same, or NULL when its user heap is not main memory of this node
-	mappedBase      *unsafe.Pointer // where the copy engine reaches its user heap; only with a GPU
+	peerBase        *unsafe.Pointer // by PE: the address in this process where the PE's internal area ends, and its user heap would begin; NULL when the PE is not on this node
+	nearBase        *unsafe.Pointer // by PE: the address in this process of the PE's user heap; NULL when that is not main memory of this node
+	mappedBase      *unsafe.Pointer // by PE: the address at which copy engines of this PE's GPU reach the PE's user heap; only with a GPU
 	core            unsafe.Pointer  // the core's functions; the front sets it
-	crowded         uint32          // this PE may have to share a processor with another PE
-	nodeCrowded     uint32          // some PE of this node may; the same on all of them
-	moves           uint32          // a thread that waits may choose another of its processors
+	crowded         uint32          // 1: this PE may have to share a processor with another PE
+	nodeCrowded     uint32          // 1: some PE of this node may have to; the same on all of them
+	moves           uint32          // 1: a thread that waits may move to another of its processors
 	checks          uint32          // SHMEMI_CHECKS_...
 	fastOrder       uint32          // 1: fences and quiets that find nothing to do return inline; 0: before init, and while a profiler shows their ranges
 	ranges          uint32          // SHMEMI_RANGE_...: what a profiler is shown
@@ -59,37 +59,37 @@ type State struct {
 	_               [4]byte
 	nodeOf          *int32         // n_pes entries: each PE's entry in node_leaders
 	gpuFirst        *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
-	networked       uint32         // some PE is not on this node
-	wakeable        uint32         // membarrier works: sleepers may trust writers
-	gpu             uint32         // this PE has a GPU: buffers may be in its memory
-	copiesApart     uint32         // the proxies' copies wait for no kernel of the program
-	p2p             uint32         // its kernels may use mapped_base of other PEs
-	growsTogether   uint32         // growing the heap takes all PEs of the node at once
-	timeoutNs       uint64         // a wait longer than this is reported, 0: never
+	networked       uint32         // 1: some PE is not on this node
+	wakeable        uint32         // 1: membarrier works, so a thread may sleep until a writer wakes it (wake.h)
+	gpu             uint32         // 1: this PE has a GPU, and buffers may be in its memory
+	copiesApart     uint32         // 1: the proxies' copies wait for no kernel of the program
+	p2p             uint32         // 1: kernels of this PE may use mapped_base of other PEs
+	growsTogether   uint32         // 1: all PEs of the node have to grow the heap at the same time
+	timeoutNs       uint64         // a wait longer than so many nanoseconds is reported; 0: none is
 	inbox           unsafe.Pointer // n_pes message counters in this PE's internal area
 	scratch         unsafe.Pointer // this PE's internal buffers for collectives
-	inboxOffset     uint64         // of inbox below the user heap, the same on every PE
+	inboxOffset     uint64         // bytes from inbox up to the user heap, the same on every PE; so all members whose names end in _offset, except statics_offset
 	scratchSize     uint64         // bytes of scratch
-	columnsOffset   uint64         // of the rounds of reductions between hosts below the user heap, those of the world first, then those of teams, first the wide ones
+	columnsOffset   uint64         // the rounds of reductions between hosts: those of the world, then those of wide teams, then those of narrow ones (zz_control.h)
 	live            *statuspage.PE // what other processes see of this PE
-	teamsOffset     uint64         // of the areas of teams below the user heap
-	teamSize        uint64         // of one: words, scratch, agreements
-	agreeSize       uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
-	notifyOffset    uint64         // of the notification counters below the user heap
+	teamsOffset     uint64         // the areas of teams, max_teams + 1 of them
+	teamSize        uint64         // bytes of one area: words, scratch memory, agreements
+	agreeSize       uint64         // bytes of the agreements, at the end of an area. The world's are in the last area, whose words say which PEs this one knows to be lost
+	notifyOffset    uint64         // the notification counters, of 8 bytes
 	notifyCount     uint32         // how many notification counters each PE has; 0 before init and after finalize
-	eagerCounters   uint32         // how many more there are behind those, for eager transfers
-	uncounted       uint32         // kernels of this PE have no notification counters; set with their memory
+	eagerCounters   uint32         // how many more counters follow, for eager transfers
+	uncounted       uint32         // 1: kernels of this PE have no notification counters; set when the memory of kernels is made
 	_               [4]byte
 	notifyStores    *uint64 // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
-	activeOffset    uint64  // two-sided messages, below the user heap: a bit for each PE that has sent one
-	creditsOffset   uint64  // the same: a word for each receiver, how many bytes of its mailbox it has given back
-	sendsOffset     uint64  // the same: what receivers say to the senders of long messages
+	activeOffset    uint64  // two-sided messages: a bit for each PE, 1 once it has sent one to this PE
+	creditsOffset   uint64  // the same: a word for each receiver, which writes there how many bytes of this PE's mailbox it has freed since init (mailbox.h)
+	sendsOffset     uint64  // the same: replies of receivers to this PE's long messages, MAIL_SENDS structs shmemi_mail_send
 	landingsOffset  uint64  // the same: a line of words for each landing, then their memory
 	mailboxesOffset uint64  // the same: a mailbox for each sender
-	mailboxSize     uint32  // bytes of its ring, a power of two; a record may go on behind it
+	mailboxSize     uint32  // bytes of the ring in a mailbox, a power of two; a record may continue after its end
 	_               [4]byte
-	teamInitOffset  uint64 // below the user heap: messages between the PEs that form a team from an id (team_init.c)
-	maxTeams        uint32 // how many there are but that
+	teamInitOffset  uint64 // messages between the PEs that form a team from an id (team_init.c)
+	maxTeams        uint32 // how many areas there are beside the world's: one for each other team that may exist at a time
 	archiveTeams    uint32 // SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory
 	archive         uint32 // set by the front: kernels of NVIDIA's device archive may run, so that the memory of kernels needs a proxy channel
 	_               [4]byte
@@ -98,42 +98,40 @@ type State struct {
 	_               [4]byte
 	netTiles        *uint16 // for each PE the largest tile of eager transfers that such writes keep, from memory of the same kind as its heap is in; 0: none. NULL without a network
 	netNotified     uint64  // the most bytes of such a write that carries a notification; 0: none does
-	netOrdered      uint32  // 1: a message between nodes comes behind the bytes of all such writes before it
+	netOrdered      uint32  // 1: a message between nodes is applied after the bytes of all earlier such writes to the PE have come
 	netSignals      uint32  // 1: the signals of large puts to a PE come in the order of the puts
 	collectives     uint32  // algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0
 	wireLatency     uint32  // what a message between nodes takes, for the model of collective calls: nanoseconds until it has come
-	wirePost        uint32  // nanoseconds of the sender until it can send the next, if it also receives one
-	wireKib         uint32  // and for each KiB
-	wireSend        uint32  // percent of these two that a sender takes which receives nothing
-	wireReceive     uint32  // percent of them that a receiver takes which sends nothing
-	threadLevel     int32   // the front's
-	initCount       uint32  // the front's
+	wirePost        uint32  // nanoseconds for which the sender is busy with each message
+	wireKib         uint32  // nanoseconds for which it is busy with each KiB of a message, in addition
+	threadLevel     int32   // SHMEM_THREAD_..., which init has granted; the front sets it
+	initCount       uint32  // how many calls of init no finalize has matched yet, or SHMEMI_FORKED; the front sets it
 	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
 	_               [4]byte
-	heapPlace       uint64 // and where in it
+	heapPlace       uint64 // byte offset of the user heap in that file
 	staticsFD       int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
 	_               [4]byte
-	staticsPlace    uint64    // of this PE's area in it
-	staticsOffset   int64     // of the area from the user heap
+	staticsPlace    uint64    // byte offset in that file of this PE's area for statics
+	staticsOffset   int64     // offset of that area from the user heap, below 0
 	staticsWhy      [192]byte // "", or why they stay the program's own: a cause and a remedy, each ending in 0
-	nStatics        uint32    // set by the front then
+	nStatics        uint32    // how many entries of statics are used; the front sets both when the statics are in the file
 	_               [4]byte
-	statics         [8]Static // the same
-	lost            *uint8    // written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are
+	statics         [8]Static // see n_statics
+	lost            *uint8    // written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without SHMEM_ON_FAILURE=return the job ends instead, and all stay as they are
 	losses          *int32    // see lost
 	nLost           uint32    // see lost
-	survives        uint32    // SHMEM_ON_FAILURE=return
-	reportRequests  uint32    // reports requested by a signal: each waiter writes one
+	survives        uint32    // 1: SHMEM_ON_FAILURE=return
+	reportRequests  uint32    // how often a signal has requested reports: each thread that waits writes one when it has changed
 	reportRequestFD int32     // an eventfd of the core, written when a report is requested, or 0
-	_               [8]byte
-	gpuStarted      uint64 // copies that were started and not waited for by their call; each counts once it is on the stream
+	_               [16]byte
+	gpuStarted      uint64 // how many copies were put on the stream by calls that do not wait for them (gpu_start)
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
-	kernelRings     uint32 // kernels push operations into rings
+	kernelRings     uint32 // 1: kernels push operations into rings
 	_               [44]byte
-	netLock         uint32 // around the endpoint and its queue
-	netWanted       uint32 // threads that found it taken
+	netLock         uint32 // lock of the endpoint and the engine: 1 while a thread has it
+	netWanted       uint32 // how many threads wait for net_lock
 	_               [56]byte
-	pollers         uint32 // callers that poll the network
+	pollers         uint32 // how many calls of the program poll the network
 	napping         uint32 // 1 while the proxy naps because of them; futex word
 	_               [56]byte
 }

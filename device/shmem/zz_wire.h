@@ -186,9 +186,9 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, stopped) == 28, ring_pr
 
 /* A reply. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes. */
 struct shmemi_reply {
-    uint64_t value; /* what was fetched */
-    uint32_t turn; /* counts the replies */
-    int32_t status; /* 0, or the operation failed and the proxy has said why */
+    uint64_t value; /* what an atomic operation has fetched; 0 for other operations */
+    uint32_t turn; /* counts the replies that this entry has had, modulo 2^32; stored with release */
+    int32_t status; /* 0; else the operation has failed, and the proxy has reported why */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_reply) == 16, sizeof_reply);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_reply, value) == 0, reply_value);
@@ -252,7 +252,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, reserved) == 12, device_p
 /* All that device code knows about the job. It does not change while kernels run, but for what the pointers name. */
 struct shmemi_device_state {
     uint32_t version; /* version of the layout: producers with another version refuse it */
-    uint32_t size; /* of this struct */
+    uint32_t size; /* bytes of this struct */
     int32_t me; /* number of this PE */
     int32_t n_pes; /* number of PEs */
     uint64_t segment; /* address of this PE's symmetric segment, from which offsets count */
@@ -335,7 +335,7 @@ struct shmemi_device_report {
     uint32_t ready; /* 1: the rest is there; stored last */
     uint32_t fault; /* what was wrong: SHMEMI_FAULT_... */
     uint32_t call; /* which call: SHMEMI_CALL_... */
-    int32_t pe; /* PE that was named */
+    int32_t pe; /* PE that the call named */
     uint32_t block_x; /* the thread's block */
     uint32_t block_y;
     uint32_t block_z;
@@ -343,8 +343,8 @@ struct shmemi_device_report {
     uint32_t thread_y;
     uint32_t thread_z;
     unsigned char pad1[4];
-    uint64_t address; /* symmetric address that was named */
-    uint64_t length; /* bytes from it on */
+    uint64_t address; /* symmetric address that the call named, or what SHMEMI_FAULT_... says */
+    uint64_t length; /* bytes from address on, or what SHMEMI_FAULT_... says */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_report) == 64, sizeof_device_report);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, claimed) == 0, device_report_claimed);
@@ -363,10 +363,10 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, length) == 56, device_r
 
 /* What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel. */
 struct shmemi_stream_call {
-    uint64_t dest; /* where to, or the first word that is waited for */
-    uint64_t source; /* where from, or the words to compare with */
+    uint64_t dest; /* address of what is written, or of the first word that is waited for */
+    uint64_t source; /* address of what is read, or of the words to compare with */
     uint64_t count; /* bytes, or elements of a reduction, or words */
-    uint64_t signal; /* a signal word, or which of several words do not count */
+    uint64_t signal; /* address of a signal word, or of the status array: one int for each word, not 0: the word is ignored; 0: none is */
     uint64_t value; /* to store, to signal, or to compare with */
     int32_t pe; /* the other PE, or the one that broadcasts */
     int32_t op; /* SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter */
@@ -376,7 +376,7 @@ struct shmemi_stream_call {
     uint32_t nbi; /* 1: the next quiet completes it */
     int32_t team; /* the team whose PEs all make the call */
     int32_t team_pes; /* how many it has */
-    uint64_t bounce; /* bounce buffers of an operand (device/kernels/bounce.h) */
+    uint64_t bounce; /* address of the bounce buffers for an operand (device/kernels/bounce.h) */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 80, sizeof_stream_call);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, dest) == 0, stream_call_dest);

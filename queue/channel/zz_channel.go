@@ -10,20 +10,20 @@ import (
 // The numbers of abi/zz_channel.h.
 const (
 	requestsLog2 = 22 // binary logarithm of the bytes of the requests: device code is compiled for 4 MiB
-	elementsLog2 = 19 // the same of the elements, of 16 bytes each, for results of gets of one word and of atomic operations
+	elementsLog2 = 19 // binary logarithm of the bytes of the elements, of 16 bytes each, for results of gets of one word and of atomic operations
 )
 
-// Addresses is struct shmemi_channel. The parts, by their addresses for kernels. Those up to cst_ack are pinned main memory, the others memory of the GPU.
+// Addresses is struct shmemi_channel. The parts: each member is the address, for kernels, of what its comment describes. Those up to cst_ack are pinned main memory, the others memory of the GPU.
 type Addresses struct {
 	_            structs.HostLayout
-	Requests     uint64 // the requests, entries of 8 bytes
+	Requests     uint64 // the ring of requests, of entries of 8 bytes; kernels write them
 	Elements     uint64 // results, each beside a flag
 	Coalesced    uint64 // results of the gets of a whole warp, 256 bytes for each element
 	Complete     uint64 // the position below which requests may be overwritten; the proxy writes it
 	QuietIssue   uint64 // the position up to which a quiet waits; kernels raise it
 	QuietAck     uint64 // the position up to which all operations are complete; the proxy writes it
 	CstIssue     uint64 // as quiet_issue, for what other PEs have written here; kernels raise it
-	CstAck       uint64 // the proxy's reply to it
+	CstAck       uint64 // the position of cst_issue that the proxy has served; it writes it
 	Issue        uint64 // the position of the next request; kernels add to it
 	CompleteSeen uint64 // complete, as kernels saw it last
 	Head         uint64 // how many elements have been taken; kernels add to it

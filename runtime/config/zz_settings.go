@@ -42,7 +42,7 @@ const (
 	CollectivesPairs    Collectives = 4    // reductions in pairs of nodes
 	CollectivesHalves   Collectives = 8    // reductions in pairs of nodes that each keep half of the elements
 	CollectivesOwners   Collectives = 16   // reductions by owners of blocks
-	CollectivesDest     Collectives = 32   // the same, with no memory but dest, where each node has two PEs
+	CollectivesDest     Collectives = 32   // as OWNERS, with no memory but dest, where each node has two PEs
 	CollectivesChain    Collectives = 64   // broadcasts from node to node
 	CollectivesWide     Collectives = 128  // broadcasts from each node to eight others
 	CollectivesPacked   Collectives = 256  // blocks of a node together

@@ -15,7 +15,7 @@ const (
 // Store is struct shmemi_cuda_store. A store of a word that a stream is to do.
 type Store struct {
 	_     structs.HostLayout
-	At    Address // the word
+	At    Address // address of the word, in GPU or pinned memory
 	Value uint64  // what is stored
 	Width uint32  // 4 or 8 bytes
 	_     [4]byte
@@ -31,12 +31,12 @@ var (
 // Copy is struct shmemi_cuda_copy. A copy that a stream is to make: of rows, of which each side has its own distance.
 type Copy struct {
 	_         structs.HostLayout
-	To        Address // the first row
-	From      Address // the same
+	To        Address // address of the first row to write
+	From      Address // address of the first row to read
 	N         uint64  // bytes of a row
-	Rows      uint64  // 1: the distances have no meaning
-	ToPitch   uint64  // from one row to the next
-	FromPitch uint64  // the same
+	Rows      uint64  // how many rows; 1: to_pitch and from_pitch have no meaning
+	ToPitch   uint64  // bytes from the start of a written row to the next
+	FromPitch uint64  // the same of the rows that are read
 }
 
 var (

@@ -8,11 +8,11 @@ type Name uint8
 // The values of Name.
 const (
 	Leave  Name = 0 // none: ends the range that the thread entered last
-	Send   Name = 1 // a message
-	Write  Name = 2 // a one-sided write
-	Read   Name = 3 // a one-sided read
-	Atomic Name = 4 // an atomic operation of the NIC
-	Sleep  Name = 5 // of the proxy's thread
+	Send   Name = 1 // sends a message
+	Write  Name = 2 // posts a one-sided write
+	Read   Name = 3 // posts a one-sided read
+	Atomic Name = 4 // posts an atomic operation that the NIC carries out
+	Sleep  Name = 5 // the proxy's thread sleeps
 )
 
 var (

@@ -12,8 +12,8 @@ type opKind uint32
 
 // The values of opKind.
 const (
-	kindPut opKind = 1 // nbytes from local to offset; then the signal, if signal_memory is not 0
-	kindGet opKind = 2 // nbytes from offset to local
+	kindPut opKind = 1 // copy nbytes from local to offset; then change the signal, if signal_memory is not 0
+	kindGet opKind = 2 // copy nbytes from offset to local
 )
 
 // opState is how far an operation of a group is.
@@ -36,12 +36,12 @@ type Operation struct {
 	context      int32          // its number in the group
 	ordered      uint32         // 1: bytes and signal follow all earlier operations of the context on the rank
 	signalOp     uint32         // SHMEMI_RMA_SET or SHMEMI_RMA_ADD
-	local        unsafe.Pointer // bytes of this rank
+	local        unsafe.Pointer // address of the bytes at this rank
 	nbytes       uint64         // of local; 0: a signal alone
 	memory       uint64         // number of registered memory, of which the target's part is read or written
-	offset       uint64         // there
+	offset       uint64         // bytes from the start of that part
 	signalMemory uint64         // number of registered memory; 0: no signal
-	signalOffset uint64         // there
+	signalOffset uint64         // bytes from the start of the target's part of it, a multiple of 8
 	signalValue  uint64         // what is set or added
 }
 

@@ -9,18 +9,18 @@ import (
 
 // The numbers of abi/zz_statuspage.h.
 const (
-	waitsShown = 8 // how many threads that wait for long are shown
+	waitsShown = 8 // how many threads of the PE that wait for long are shown
 )
 
 // Heap is struct shmemi_statuspage_heap. The use of the user heap. The core stores each word atomically, after every allocation and free.
 type Heap struct {
 	_       structs.HostLayout
-	Size    uint64 // bytes
+	Size    uint64 // bytes of the user heap
 	Used    uint64 // bytes that the blocks take
-	Peak    uint64 // bytes up to the highest end of a block so far
+	Peak    uint64 // bytes from the start of the heap to the highest end that a block has had
 	Largest uint64 // bytes of the largest free block
-	Blocks  uint64 // blocks
-	Failed  uint64 // allocations that failed
+	Blocks  uint64 // how many blocks are allocated
+	Failed  uint64 // how many allocations have failed
 }
 
 var (
@@ -58,10 +58,10 @@ var (
 	_ [56]byte = [unsafe.Offsetof(Effort{}.Wakes)]byte{}
 )
 
-// Wait is struct shmemi_statuspage_wait. One thread's that waits for long. It is there while since is not 0, which is written last.
+// Wait is struct shmemi_statuspage_wait. The wait of one thread that waits for long. The entry is valid while since is not 0; its writer clears since first and writes it last.
 type Wait struct {
 	_     structs.HostLayout
-	Since uint64    // nanoseconds of CLOCK_MONOTONIC
+	Since uint64    // when the wait began, in nanoseconds of CLOCK_MONOTONIC; 0: the entry is not valid
 	Call  [56]byte  // the call that waits
 	What  [640]byte // the object of the wait, and the present work of the late PEs
 }
@@ -80,7 +80,7 @@ type PE struct {
 	NPEs   int32   // number of PEs
 	Nodes  int32   // number of nodes
 	_      int32   // 0
-	Began  int64   // nanoseconds since 1970
+	Began  int64   // when the PE joined the job, in nanoseconds since 1970
 	Stalls uint64  // operations of callers that had to wait for room; callers add, atomically
 	Stall  uint64  // nanoseconds that they waited; the same
 	Effort Effort  // how its threads have waited

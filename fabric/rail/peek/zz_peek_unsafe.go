@@ -12,15 +12,15 @@ import (
 // The numbers of abi/zz_peek.h.
 const (
 	Receipts   = 32    // how many receive buffers each NIC has, of the tokens from the first on
-	Group      = 16    // small operations that a NIC gets, and then the next one does
-	GroupBytes = 65536 // or bytes of them
+	Group      = 16    // a NIC gets so many small operations one after the other, and then the next NIC does
+	GroupBytes = 65536 // or so many bytes of them, if that comes first
 )
 
-// Buffer is struct shmemi_peek_buffer. A buffer of the caller's.
+// Buffer is struct shmemi_peek_buffer. A receive buffer of the caller.
 type Buffer struct {
 	_     structs.HostLayout
-	At    unsafe.Pointer // where it is
-	N     uint64         // bytes
+	At    unsafe.Pointer // its address
+	N     uint64         // its bytes
 	Token fabric.Token   // comes back with the message
 	_     uint32
 }
@@ -35,16 +35,16 @@ var (
 // State is struct shmemi_peek_state. What C and Go both change.
 type State struct {
 	_            structs.HostLayout
-	Cursor       uint64  // which NIC small operations go by
-	GroupedBytes uint64  // of those since it moved
-	Grouped      uint32  // operations since it moved
+	Cursor       uint64  // counts the groups of small operations: modulo the NICs of this PE it is the NIC of the present group
+	GroupedBytes uint64  // bytes of the present group so far
+	Grouped      uint32  // operations of the present group so far
 	Work         uint32  // 1: Go has something for its caller, whatever the queues say
 	Arrived      uint32  // Go has messages for which there was no buffer: they come first
 	owed         uint32  // 1: a NIC has receive buffers that found no room
 	posted       *Buffer // the caller's buffers, a ring
-	head         uint32  // the first of them
+	head         uint32  // index in posted of the first of them
 	count        uint32  // how many there are
-	room         uint32  // and how many there may be
+	room         uint32  // how many posted has room for
 	_            uint32
 }
 

@@ -4,10 +4,10 @@ package wire
 
 // The numbers of abi/zz_frame.h.
 const (
-	magic     = 1112361043 // SHMB
-	Version   = 5          // of the protocol
-	HeaderLen = 16         // bytes before the payload
-	kindAbort = 6          // the kind of the frame: its payload is a status of 4 bytes and a text
+	magic     = 1112361043 // begins each frame: the bytes SHMB in memory, on a machine of little-endian order
+	Version   = 5          // version of the protocol
+	HeaderLen = 16         // bytes of a frame before its payload
+	kindAbort = 6          // the kind of this frame: its payload is the exit status for the job, 4 bytes, and the reason, a text without a closing 0
 )
 
 var (

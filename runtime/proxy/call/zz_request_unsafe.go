@@ -29,12 +29,12 @@ const (
 	KindAMO       Kind = 4 // op, width, operand, compare; dest, if it fetches without a request
 )
 
-// Request is struct shmemi_request. An operation that a caller waits for. It lives on the caller's stack, in C.
+// Request is struct shmemi_request. The reply to an operation that a caller waits for. It lives on the caller's stack, in C, until done is set.
 type Request struct {
 	_      structs.HostLayout
-	Done   uint32 // set last, with release
+	Done   uint32 // 0 at the beginning; not 0 once the operation has ended. The engine sets it last, with release, and the caller loads it with acquire
 	Status int32  // of the operation
-	Value  uint64 // what a fetching atomic fetched
+	Value  uint64 // what a fetching atomic fetched; valid, as status, once done is set
 }
 
 var (
@@ -55,10 +55,10 @@ type Operation struct {
 	Width        uint32 // bytes of the atomic's word
 	_            uint32 // 1: there is no request, and a quiet completes it
 	_            [4]byte
-	Offset       int64          // where, in the PE's user heap
-	Nbytes       uint64         // of source or dest
-	Source       unsafe.Pointer // the bytes of a put
-	Dest         unsafe.Pointer // where a get or a fetched value goes
+	Offset       int64          // bytes from the start of the PE's user heap; negative: below it
+	Nbytes       uint64         // bytes of source or dest
+	Source       unsafe.Pointer // address at the caller of the bytes of a put
+	Dest         unsafe.Pointer // address at the caller where a get or a fetched value goes
 	SignalOffset int64          // where the signal is, as offset
 	Operand      uint64         // of op: also the value of the signal
 	Compare      uint64         // what a conditional swap compares with

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb4a2f9eb997cacfa
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x157ebda8aa45460f
 import "C"
