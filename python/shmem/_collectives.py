@@ -1,4 +1,7 @@
-"""Collectives: every PE of a team makes the same call with the same arrays."""
+"""Collectives: every PE of a team makes the same call.
+
+dest and source are the same symmetric arrays on every PE: each PE passes its own views of them.
+"""
 
 from __future__ import annotations
 

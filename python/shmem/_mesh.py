@@ -39,11 +39,11 @@ class Mesh(Messages):
     member : SupportsIndex
         The number of this process, from 0. No other process may have had it.
     most : SupportsIndex
-        How many numbers there may ever be, up to 65536; the same for all members.
+        How many numbers members may ever have, up to 65536; the same for all members.
     secret : bytes
         At least 16 bytes, the same for all members. It is not in the address.
     contexts : SupportsIndex, optional
-        How many contexts operations may name.
+        How many contexts this member has, up to 1023; operations name them from 0 on.
     timeout : float, optional
         How long a member may take to answer before it is lost, in seconds.
     provider : str, optional
@@ -52,7 +52,8 @@ class Mesh(Messages):
         The network interfaces, separated by commas; without it any.
     gpu : {"others", "own"}, optional
         Which GPU memory the mesh uses: regions of other members, or also regions and arrays of this
-        one, on the GPU that the calling thread uses. Contexts then have one order.
+        one, on the GPU that the thread of this call uses. All contexts then share one order.
+        Without it regions and arrays are main memory.
     library : str or os.PathLike, optional
         The libshmem.so to load.
 
@@ -220,7 +221,7 @@ class Mesh(Messages):
         LayoutError
             The array has gaps, or cannot be written.
         DeviceError
-            The memory is in a GPU, and the mesh was made without gpu="own".
+            The memory is a GPU's, and the mesh was made without gpu="own".
         DtypeError
             `array` has no memory.
         """
@@ -318,7 +319,7 @@ class Mesh(Messages):
         LayoutError
             An array has gaps.
         DeviceError
-            The memory is in a GPU.
+            An array is in GPU memory, and the mesh was made without gpu="own".
         DtypeError
             An operand has no memory.
         """
@@ -368,7 +369,7 @@ class Mesh(Messages):
         LayoutError
             An array has gaps, or cannot be written.
         DeviceError
-            The memory is in a GPU.
+            An array is in GPU memory, and the mesh was made without gpu="own".
         DtypeError
             An operand has no memory.
         """

@@ -211,7 +211,7 @@ class MeshSignal(NamedTuple):
     remote : MeshRemote
         The region.
     offset : int
-        The place of the word in it, a multiple of 8.
+        The bytes from the start of the region to the word, a multiple of 8.
     value : int
         The number that is stored in the word or added to it.
     add : bool

@@ -81,8 +81,9 @@ def _outgoing(call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> t
 def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
     """Send the bytes of an array to another PE, and return when it may be used again.
 
-    A message of up to 4016 bytes is sent at once, unless that PE has too many messages that it has
-    not received. A longer message waits until a `recv` receives it.
+    A message of up to 4016 bytes (less in jobs of more than 256 PEs) is sent at once, unless that
+    PE has too many messages that it has not received. A longer message waits until a `recv`
+    receives it.
 
     Parameters
     ----------

@@ -31,9 +31,9 @@ from shmem._runtime import library, lock, settle
 S = TypeVar("S", bound=np.generic)
 
 _PAGE = mmap.PAGESIZE
-_HEADER = 16  # of glibc, before each block
-_MAPPED = 2  # in a header: the block has a mapping of its own
-_FLAGS = 7
+_HEADER = 16  # bytes of glibc's header before each block; the last 8 are a size and flags
+_FLAGS = 7  # the bits of that word that are flags
+_MAPPED = 2  # the flag IS_MMAPPED: the block has a mapping of its own
 
 _COPY = (
     "copy it into an array of shmem.empty, or make it in pages of its own: "
@@ -232,7 +232,7 @@ def register(array: Memory) -> Any:
         settle("register")
         if there == 0:
             text = functions.shmemx_last_error_text() or b""
-            functions.shmemx_last_error()
+            functions.shmemx_last_error()  # the exception has it, so it is no longer the last one
             raise _refusal(own, text.decode(errors="replace"))
         adopted = _arrays.adopt(own, address, there, length)
         return _deliver(array, adopted) if on_gpu else adopted

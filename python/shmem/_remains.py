@@ -27,7 +27,9 @@ class Kept(Protocol):
     remains: Pages | None
 
 
-_saved: list[tuple[int, int, int, list[Kept]]] = []  # address, nbytes, copy, blocks
+# Ranges of pages that are copied: address and bytes of the range, address of the copy, and the
+# blocks in the range.
+_saved: list[tuple[int, int, int, list[Kept]]] = []
 
 
 def words(address: int, n: int) -> Any:
@@ -81,7 +83,7 @@ def save(blocks: Iterable[Kept]) -> None:
                 f"shmem.finalize: no memory to keep {end - start} bytes of arrays "
                 "(drop them before finalize)",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=4,  # the program's call of finalize, which calls _reclaim._before
             )
             continue
         for block in whose:

@@ -358,7 +358,7 @@ def _warn_in_session() -> None:
         warnings.warn(
             f"shmem.init: the library is in use already, by PE {state.pe} of {state.n_pes}; call "
             f"shmem.finalize {state.count} times to leave the job",
-            stacklevel=3,
+            stacklevel=3,  # the program's call of init
         )
 
 
@@ -397,6 +397,7 @@ def _start_of(
 
 def _plain(functions: _abi.Library) -> int:
     """Starts the job of the launcher, or a job of this process alone; returns the status."""
+    # 0 is NULL: the level that the library grants is at least the one that is asked for.
     return functions.shmem_init_thread(_abi.SHMEM_THREAD_MULTIPLE, 0)
 
 
@@ -427,6 +428,7 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     state.survives = survives
     state.failed = False
     if survives:
+        # The handler uses no arg, which is 0. ctypes gives None for an address of 0.
         loaded.waiting.shmemx_set_error_handler(
             ctypes.cast(_handler, ctypes.c_void_p).value or 0, 0
         )
@@ -450,7 +452,8 @@ def _at_exit() -> None:
         return
     if state.heap == "device" or threading.active_count() > 1:
         return
-    state.loaded.waiting.shmemx_set_error_handler(0, 0)  # Python has ended by then
+    # No handler (NULL): Python has ended when the library finalizes the job.
+    state.loaded.waiting.shmemx_set_error_handler(0, 0)
     state.loaded.waiting.shmemx_finalize_at_exit()
 
 

@@ -240,6 +240,7 @@ def place() -> tuple[int, int]:
             raise ArgumentError(
                 "init", "store", f"without pe= and n_pes=, and {name} is not set", "pass them"
             )
+    # More PEs than any job can have: the library has the exact limit, and an error of its own.
     n_pes = _number("WORLD_SIZE", 1, 1 << 24)
     return _number("RANK", 0, n_pes - 1), n_pes
 

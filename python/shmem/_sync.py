@@ -84,6 +84,8 @@ def fence(*, context: Context | None = None) -> None:
 def barrier_all(*, stream: StreamLike | None = None) -> None:
     """Wait until every PE has called it and all earlier operations are complete.
 
+    These are the operations without `context=` or, with `stream`, those of streams and kernels.
+
     Parameters
     ----------
     stream : StreamLike, optional

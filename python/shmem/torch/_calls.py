@@ -253,7 +253,8 @@ def all_reduce(
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     """Copy src into dest at another PE.
 
-    The copy is complete after the next `quiet` or barrier.
+    The copy is complete after the next `quiet` or barrier. src may be changed when the call returns
+    or, on a GPU, by later work on torch's current stream.
 
     Parameters
     ----------
@@ -311,15 +312,13 @@ def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     PEError
         There is no PE `pe`.
     SymmetryError
-        An array that must be symmetric is not.
-    SizeError
-        The tensors differ in size.
+        `source` is not symmetric.
     DtypeError
-        The tensors differ in type.
+        `source` is not a tensor.
     LayoutError
-        A tensor is not contiguous.
+        `source` is not contiguous.
     DeviceError
-        A tensor is on another device than the heap.
+        `source` is on another device than the heap.
     PeerError
         A PE is lost, and the job goes on without it.
     """
