@@ -74,7 +74,8 @@ const nvshmemTypes = `
 #include <stdlib.h>
 #endif
 
-/* The library refuses a program that was compiled against newer headers than it knows. */
+/* The release of these headers, in the numbers of NVSHMEM_VENDOR_VERSION. The library finds the
+ * variable in the program by its name, and refuses a program with a newer release than its own. */
 #if !defined(SHMEMI_PUBLIC) && !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
 __attribute__((weak, visibility("default"))) int nvshmemi_headers_release = 30800;
 #endif
@@ -87,26 +88,28 @@ struct __nv_bfloat16;
 typedef int32_t nvshmem_team_t;
 typedef nvshmem_team_t nvshmemx_team_t;
 
-typedef uint64_t nvshmemx_team_uniqueid_t;
-typedef uint64_t nvshmemx_region_handle_t;
-typedef int nvshmemx_qp_handle_t;
+typedef uint64_t nvshmemx_team_uniqueid_t; /* of nvshmemx_team_get_uniqueid */
+typedef uint64_t nvshmemx_region_handle_t; /* of nvshmemx_region_start */
+typedef int nvshmemx_qp_handle_t;          /* of nvshmemx_qp_create, or an NVSHMEMX_QP constant */
 
-/* The configuration of a new team. Any version is accepted. */
+/* The configuration of a new team. Splits accept any version; nvshmemx_team_init refuses those of
+ * other headers. */
 typedef struct {
     int version;
-    int num_contexts; /* NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS says that it counts */
+    int num_contexts; /* used if the mask has NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS */
     char padding[56];
 } nvshmem_team_config_v1;
 
 typedef struct {
     int version;
-    int num_contexts;
-    nvshmemx_team_uniqueid_t uniqueid;
+    int num_contexts;                  /* as above */
+    nvshmemx_team_uniqueid_t uniqueid; /* used by nvshmemx_team_init alone */
     char padding[48];
 } nvshmem_team_config_v2;
 typedef nvshmem_team_config_v2 nvshmem_team_config_t;
 
-/* What brings the PEs of a job together. The program passes all 128 bytes on. */
+/* What brings the PEs of a job together. One process makes it by nvshmemx_get_uniqueid, and the
+ * program copies all 128 bytes to the other processes. */
 typedef struct {
     int version;
     char internal[124];
@@ -116,31 +119,32 @@ typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
 /* nvshmemx_set_attr_uniqueid_args fills it. */
 typedef struct {
     int version;
-    nvshmemx_uniqueid_v1 *id;
-    int myrank;
-    int nranks;
+    nvshmemx_uniqueid_v1 *id; /* the program's; it stays in place until nvshmemx_init_attr returns */
+    int myrank;               /* number of this PE, from 0 */
+    int nranks;               /* number of PEs */
 } nvshmemx_uniqueid_args_v1;
 typedef nvshmemx_uniqueid_args_v1 nvshmemx_uniqueid_args_t;
 
+/* The arguments in the attributes of an init. */
 typedef struct {
     int version;
     nvshmemx_uniqueid_args_t uid_args;
-    char content[96];
+    char content[96]; /* not used */
 } nvshmemx_init_args_v1;
 
 typedef struct {
     int version;
     nvshmemx_uniqueid_args_t uid_args;
-    int cuda_device_id;
-    char content[92];
+    int cuda_device_id; /* not used: the PE takes the GPU that is current at the first allocation */
+    char content[92];   /* not used */
 } nvshmemx_init_args_v2;
 typedef nvshmemx_init_args_v2 nvshmemx_init_args_t;
 
-/* What nvshmemx_init_attr takes. */
+/* What nvshmemx_init_attr takes. The flags say which member it uses. */
 typedef struct {
     int version;
-    void *mpi_comm; /* the address of an MPI_Comm */
-    nvshmemx_init_args_t args;
+    void *mpi_comm;            /* NVSHMEMX_INIT_WITH_MPI_COMM: the address of an MPI_Comm */
+    nvshmemx_init_args_t args; /* NVSHMEMX_INIT_WITH_UNIQUEID: uid_args in it */
 } nvshmemx_init_attr_v1;
 
 typedef struct {
@@ -150,18 +154,20 @@ typedef struct {
 } nvshmemx_init_attr_v2;
 typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
 
+/* A release. No function of the library takes or returns one. */
 typedef struct {
     int major;
     int minor;
     int patch;
 } nvshmemi_version_t;
 
+/* What nvshmemx_region_start takes. The library ignores it. */
 typedef struct nvshmemx_region_attrs {
-    uint32_t hints;
+    uint32_t hints; /* bits of the NVSHMEMX_REGION_HINT constants */
     char reserved[60];
 } nvshmemx_region_attrs_t;
 
-/* A version is a number in the upper half, and the bytes of the struct. */
+/* A version is a number in the upper 16 bits, and the bytes of the struct in the lower 16. */
 #define NVSHMEM_INIT_ARGS_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_args_t))
 #define NVSHMEM_INIT_ATTR_V1_IDENTIFIER ((1 << 16) + (int)sizeof(nvshmemx_init_attr_v1))
 #define NVSHMEM_INIT_ATTR_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_attr_v2))
@@ -180,7 +186,8 @@ typedef struct nvshmemx_region_attrs {
     {(2 << 16) + (int)sizeof(nvshmem_team_config_t), 0, (nvshmemx_team_uniqueid_t)-1, {0}}
 #define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
 
-/* Prints a message and ends the process with status 255, as programs of NVSHMEM know it. */
+/* Prints a message to stderr and ends the process with status 255 (exit(-1)), as NVSHMEM's macro of
+ * this name does. */
 #define NVSHMEMI_ERROR_PRINT(...)                     \
     do {                                              \
         fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
@@ -209,8 +216,8 @@ var nvshmemRows = []Chapter{{
 		nvshmemFamily(Family{
 			Name: "info_get_version",
 			Params: []Param{
-				{Name: "major", C: "int *", Role: Result, Doc: "NVSHMEM_MAJOR_VERSION"},
-				{Name: "minor", C: "int *", Role: Result, Doc: "NVSHMEM_MINOR_VERSION"},
+				{Name: "major", C: "int *", Role: Result, Doc: "NVSHMEM_MAJOR_VERSION, 1"},
+				{Name: "minor", C: "int *", Role: Result, Doc: "NVSHMEM_MINOR_VERSION, 3"},
 			},
 			Front: "nvshmemi_info_get_version($args)",
 			Doc:   "Returns the version of NVSHMEM's interface that the library follows: 1.3. It may be called at any time.",
@@ -228,15 +235,15 @@ var nvshmemRows = []Chapter{{
 				{Name: "config", C: "nvshmem_team_config_t *", Role: Result, Doc: "all of it"},
 			},
 			Front: "nvshmemi_team_get_config($args)",
-			Doc:   "Returns the configuration of a team.",
+			Doc:   "Returns the configuration of a team: num_contexts, with an initial version and unique id. It leaves config as it is when team is NVSHMEM_TEAM_INVALID.",
 		}),
 		nvshmemFamily(Family{
 			Name: "team_split_strided", Result: "int",
 			Params: []Param{
 				nvshmemParent,
 				{Name: "PE_start", C: "int", Doc: "number, in the parent, of the first PE of the caller's team"},
-				{Name: "PE_stride", C: "int", Doc: "from one PE to the next"},
-				{Name: "PE_size", C: "int", Doc: "how many PEs"},
+				{Name: "PE_stride", C: "int", Doc: "distance, in the parent, from one PE to the next"},
+				{Name: "PE_size", C: "int", Doc: "how many PEs the caller's team has"},
 				{Name: "config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
 				{Name: "config_mask", C: "long", Doc: "the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
 				{Name: "new_team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID where the caller is not in it"},
@@ -252,15 +259,16 @@ var nvshmemRows = []Chapter{{
 				nvshmemParent,
 				{Name: "xrange", C: "int", Doc: "length of a row, at least 1"},
 				{Name: "xaxis_config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "xaxis_mask", C: "long", Doc: "what of xaxis_config counts"},
+				{Name: "xaxis_mask", C: "long", Doc: "the fields of xaxis_config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
 				{Name: "xaxis_team", C: "nvshmem_team_t *", Role: Result, Doc: "the PEs of the caller's row"},
 				{Name: "yaxis_config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "yaxis_mask", C: "long", Doc: "what of yaxis_config counts"},
+				{Name: "yaxis_mask", C: "long", Doc: "the fields of yaxis_config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
 				{Name: "yaxis_team", C: "nvshmem_team_t *", Role: Result, Doc: "the PEs of the caller's column"},
 			},
-			Front:   "nvshmemi_team_split_2d($args)",
-			Doc:     "Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column; the last row may be shorter.",
-			Returns: "0, or non-zero on every PE of the parent.",
+			Front: "nvshmemi_team_split_2d($args)",
+			Doc: "Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column; the last row may be shorter. " +
+				"All PEs of the parent team make the call together, with the same xrange, masks and numbers of contexts.",
+			Returns: "0, or non-zero on every PE of the parent when xrange is not usable, when there is no room for two more teams, and when the parent is NVSHMEM_TEAM_INVALID.",
 		}),
 	},
 }}
@@ -319,15 +327,16 @@ var nvshmemxRows = []Family{
 	}),
 	nvshmemFamily(Family{
 		Name: "init_status", Result: "int", Front: "nvshmemi_init_status()",
-		Doc:     "Reports whether the library is in use. It may be called at any time.",
-		Returns: "One of the NVSHMEM_STATUS constants.",
+		Doc: "Reports whether the library is in use. It may be called at any time.",
+		Returns: "NVSHMEM_STATUS_NOT_INITIALIZED before the first init and after the last finalize; NVSHMEM_STATUS_IS_BOOTSTRAPPED in a job whose " +
+			"program may still choose the GPU of the PE; NVSHMEM_STATUS_IS_INITIALIZED otherwise.",
 	}),
 	nvshmemFamily(Family{
 		Name: "status_string", Result: "const char *",
 		Params:  []Param{{Name: "status", C: "int", Doc: "one of the NVSHMEMX_SUCCESS and NVSHMEMX_ERROR constants"}},
 		Front:   "nvshmemi_status_string($args)",
 		Doc:     "Describes the result of a call.",
-		Returns: "A text that stays valid.",
+		Returns: "A text that stays valid until the process ends, and that the program does not change or free; \"unknown status\" for other numbers.",
 	}),
 	nvshmemFamily(Family{
 		Name: "vendor_get_version_info",
@@ -364,42 +373,42 @@ var nvshmemxRows = []Family{
 			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
 		},
 		Front:   "nvshmemi_buffer_register($args)",
-		Doc:     "Announces a buffer as a local source or destination. Any memory may be one without this call.",
+		Doc:     "Announces a buffer as a local source or destination. Any memory may be one without this call, which only checks its arguments.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL or length is 0.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_unregister", Result: "int",
 		Params:  []Param{{Name: "addr", C: "void *", Doc: "as it was registered"}},
 		Front:   "nvshmemi_buffer_unregister($args)",
-		Doc:     "Announces that a buffer will no longer be used.",
+		Doc:     "Announces that a buffer will no longer be used. It only checks its argument.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_unregister_all", Front: "(void)0",
-		Doc: "Announces that no buffer will be used any more.",
+		Doc: "Announces that no buffer will be used any more. It does nothing.",
 	}),
 	nvshmemFamily(Family{
 		Name: "qp_create", Result: "int",
 		Params: []Param{
 			{Name: "num_qps", C: "int", Doc: "how many"},
-			{Name: "out_qp_array", C: "nvshmemx_qp_handle_t **", Role: Result, Doc: "their handles, in memory that the program frees"},
+			{Name: "out_qp_array", C: "nvshmemx_qp_handle_t **", Role: Result, Doc: "an array of num_qps handles, which the program passes to free"},
 		},
 		Front: "nvshmemi_qp_create($args)",
 		Doc: "Makes handles of queues for kernels. All PEs call it. Each handle stands for one of the PE's rings (SHMEM_RING_COUNT); " +
 			"several handles share a ring when there are more handles than rings. Order and completion are those of the ring.",
-		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL.",
+		Returns: "0; NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL; NVSHMEMX_ERROR_OUT_OF_MEMORY.",
 	}),
 	nvshmemFamily(Family{
 		Name:   "signal_counted_reset",
-		Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Result, Doc: "symmetric"}},
+		Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Result, Doc: "symmetric, set at the caller alone"}},
 		Front:  "nvshmemi_signal_counted_reset($args)",
 		Doc:    "Sets the caller's own counter of counted writes to 0.",
-		Order:  "It is 0 when the call returns.",
+		Order:  "It is 0 when the call returns, which also completes the caller's earlier operations, as nvshmem_quiet does.",
 	}),
 	nvshmemFamily(Family{
 		Name: "region_start", Result: "int",
 		Params: []Param{
-			{Name: "handle", C: "nvshmemx_region_handle_t *", Role: Result, Doc: "for nvshmemx_region_stop"},
+			{Name: "handle", C: "nvshmemx_region_handle_t *", Role: Result, Doc: "0, for nvshmemx_region_stop"},
 			{Name: "attrs", C: "const nvshmemx_region_attrs_t *", Role: Source, Doc: "hints"},
 		},
 		Front:   "nvshmemi_region_start($args)",
@@ -416,7 +425,7 @@ var nvshmemxRows = []Family{
 	nvshmemFamily(Family{
 		Name: "region_is_active", Result: "int",
 		Params: []Param{
-			{Name: "hints", C: "uint32_t", Doc: "asked for"},
+			{Name: "hints", C: "uint32_t", Doc: "the hints in question, which the library ignores"},
 			{Name: "active", C: "int *", Role: Result, Doc: "0, as hints have no effect"},
 		},
 		Front:   "nvshmemi_region_is_active($args)",

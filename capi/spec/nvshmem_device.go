@@ -34,7 +34,7 @@ const nvshmemDeviceTypes = `
 #include "../host/nvshmem_api.h"
 #include "../host/nvshmemx_api.h"
 
-/* How much shared memory a kernel may give. */
+/* How much shared memory a kernel asks for by nvshmemx_ask_smem. All give 0 here. */
 typedef enum {
     NVSHMEMX_SMEM_RECOMMENDED = 0,
     NVSHMEMX_SMEM_MINIMUM = 1,

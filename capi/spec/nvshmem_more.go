@@ -32,11 +32,11 @@ func halfRow(f Family) Family {
 	return nvshmemFamily(f)
 }
 
-// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has. `same`
-// is the sentence that says which arguments are the same at every PE.
-func nvshmemCollective(f Family, same string) Family {
-	f.Doc += " " + same
-	f.Returns, f.Errors, f.Order = "0, or non-zero when team is NVSHMEM_TEAM_INVALID.", collErrors, collOrder
+// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has.
+func nvshmemCollective(f Family) Family {
+	f.Doc += " " + sameForAll
+	f.Returns = "0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost (SHMEM_ON_FAILURE=return)."
+	f.Errors, f.Order = collErrors, collOrder
 	return nvshmemFamily(f)
 }
 
@@ -50,20 +50,20 @@ var nvshmemMore = append([]Chapter{{
 			Params: append(append([]Param{}, stridedPut...), paramNelems, paramPE),
 			Front:  "shmem_put16$nbi($args)",
 			Doc:    "Copies an array to another PE. It returns when source may be reused; the data may still be in flight.",
-			DocNbi: "Source may be reused after the next quiet.",
+			DocNbi: "After the caller's next quiet source may be reused, and the data is at the PE.",
 		}),
 		halfRow(Family{
 			Name: "get", Variants: Nbi,
 			Params: append(append([]Param{}, stridedGet...), paramNelems, paramPE),
 			Front:  "shmem_get16$nbi($args)",
-			Doc:    "Copies an array from another PE.",
-			DocNbi: "The data is there after the next quiet.",
+			Doc:    "Copies an array from another PE. The data is in dest when it returns.",
+			DocNbi: "The data is in dest after the caller's next quiet.",
 		}),
 		halfRow(Family{
 			Name:   "p",
 			Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "value", C: "T", Doc: "to write"}, paramPE},
 			Front:  "shmem_uint16_p((uint16_t *)dest, value.bits, pe)",
-			Doc:    "Writes one element to another PE.",
+			Doc:    "Writes one element to another PE. The element may still be in flight when it returns.",
 		}),
 		halfRow(Family{
 			Name: "g", Result: "T",
@@ -144,14 +144,14 @@ func reduceScatters() []Family {
 			Name: op + "_reducescatter", Result: "int", Types: types, Reduce: expr,
 			Params: []Param{
 				nvshmemTeam,
-				{Name: "dest", C: "T *", Role: CollWrite},
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nreduce elements"},
 				{Name: "source", C: "const T *", Role: CollRead, Doc: "nreduce times the size of the team; dest may be in it, at its start or at the caller's part"},
 				nreduce,
 			},
 			Front: "shmemi_reducescatter(team, dest, source, nreduce, &" + reducer + ", $call)",
 			Doc: "Combines the sources of a team element by element to " + what + ". Each PE gets its part, nreduce elements: " +
-				"the first PE of the team gets the first ones.",
-		}, "Every PE of the team makes the same call with the same arguments, except dest.")
+				"PE i of the team gets those from element i * nreduce on.",
+		})
 	}
 	var out []Family
 	for _, r := range []struct {
@@ -189,6 +189,8 @@ func nvshmemxScatters() []Family {
 		c.Params = append(slices.Clone(c.Params), stream)
 		c.Reduce, c.Suffix = "", onStream
 		c.Front = "shmemi_stream_reducescatter(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(op) + ", stream, $call)"
+		// The call returns before any PE has taken part, so that it cannot report a lost one.
+		c.Returns = "0, or non-zero when team is NVSHMEM_TEAM_INVALID."
 		c.Errors, c.Order = streamErrors, streamOrder
 		out = append(out, c)
 	}
@@ -231,6 +233,6 @@ var nvshmemxAtomics = []Family{
 	nvshmemFamily(Family{
 		Name: "atomic_add", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,
 		Front: "(void)nvshmemi_add_$type($args)",
-		Doc:   "Does what atomic_fetch_add does, without a result.",
+		Doc:   "Does what atomic_fetch_add does, without a result. Like that, it waits for the answer of the other PE, and is complete when it returns.",
 	}),
 }

@@ -71,8 +71,8 @@ func nvshmemTiles() []Tile {
 	out := []Tile{
 		{"tile_put", true, tileOfOne, tileTensors + "int pe, uint64_t flag", "nvshmemi_tile_copy<$scope, 0, algo>($job, $call, " + tileGiven + "pe, flag)", "Copies a tile to another PE. Nonblocking: nvshmem_quiet completes it."},
 		{"tile_get", true, tileOfOne, tileTensors + "int pe, uint64_t flag", "nvshmemi_tile_copy<$scope, 1, algo>($job, $call, " + tileGiven + "pe, flag)", "Copies a tile from another PE. Nonblocking: nvshmem_quiet completes it."},
-		{"tile_broadcast", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 0, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to all PEs of a team."},
-		{"tile_allgather", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 1, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to its place in the tile of each PE of a team."},
+		{"tile_broadcast", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 0, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to dst of all PEs of a team. tile_collective_wait completes it."},
+		{"tile_allgather", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 1, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to its place in dst of each PE of a team. tile_collective_wait completes it."},
 	}
 	for _, op := range []string{"sum", "max", "min"} {
 		// shmemi_late_<op> is the operator for half and bfloat16, whose headers a program may leave out.
@@ -82,15 +82,15 @@ func nvshmemTiles() []Tile {
 		for _, name := range []string{"tile_" + op + "_reduce", "tile_" + op + "_allreduce"} {
 			doc := "Combines the tiles of all PEs of a team, for all of them (" + op + ")."
 			if strings.HasSuffix(name, "allreduce") {
-				doc = "The same, by the name of NVSHMEM 3.4."
+				doc = "What tile_" + op + "_reduce does, by the name of NVSHMEM 3.4."
 			}
 			out = append(out,
 				Tile{name, true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 0") + "root, flag)", doc},
-				Tile{name, true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", folded("allreduce", "") + "flag)", "The same without a root, which NVLS_ONE_SHOT_PULL_NBI does not need."})
+				Tile{name, true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", folded("allreduce", "") + "flag)", "The call above without a root, for NVLS_ONE_SHOT_PULL_NBI, which needs none."})
 		}
 		out = append(out, Tile{"tile_" + op + "_rooted_reduce", true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 1") + "root, flag)", "Combines the tiles of all PEs of a team, for the root (" + op + ")."})
 	}
-	return append(out, Tile{"tile_collective_wait", false, tileOfATeam, tileTeam + "uint64_t flag", "nvshmemi_tile_wait<$scope, algo>($job, $call, team, flag)", "Waits until the scope's tile collectives are complete, including the data that other PEs of the team push."})
+	return append(out, Tile{"tile_collective_wait", false, tileOfATeam, tileTeam + "uint64_t flag", "nvshmemi_tile_wait<$scope, algo>($job, $call, team, flag)", "Waits until the team's earlier tile collectives of this algorithm are complete in the caller's dst. Other PEs may still pull from its src."})
 }
 
 const nvshmemTileAbout = `device/tile/nvshmemx_tile_api_defines.cuh: calls on tiles, which tensors describe
@@ -99,11 +99,13 @@ const nvshmemTileAbout = `device/tile/nvshmemx_tile_api_defines.cuh: calls on ti
 All threads of a scope make a call together. All PEs of a team make the team's calls, one scope of
 a PE at a time. An element counts if start_coord plus its place in the tile is below boundary in
 each dimension. flag is 0. Two tensors that do not fit, or another flag, end the program with a
-message. A NULL pointer and an invalid team give NVSHMEMX_ERROR_INVALID_VALUE.
+message. A tensor whose data is NULL and an invalid team give NVSHMEMX_ERROR_INVALID_VALUE; other
+calls return NVSHMEMX_SUCCESS.
 
 The library does not use multicast: an algorithm whose name begins with NVLS selects the PEs that
-move the data. A source that other PEs pull must stay unchanged until they have reported that they
-are done; it is not the destination.
+move the data. In reductions other PEs pull the source: it must stay unchanged until the program
+knows that they are done, for example by a barrier after their tile_collective_wait. It must not be
+the destination.
 `
 
 const nvshmemTileTypes = `

@@ -11,7 +11,7 @@
 #include "../host/nvshmem_api.h"
 #include "../host/nvshmemx_api.h"
 
-/* How much shared memory a kernel may give. */
+/* How much shared memory a kernel asks for by nvshmemx_ask_smem. All give 0 here. */
 typedef enum {
     NVSHMEMX_SMEM_RECOMMENDED = 0,
     NVSHMEMX_SMEM_MINIMUM = 1,
@@ -79,10 +79,10 @@ SHMEMI_SHARED int nvshmem_team_n_pes(nvshmem_team_t team) SHMEMI_DO(shmemi_team_
 /* Returns the number that a PE of one team has in another, or -1. */
 SHMEMI_SHARED int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe, nvshmem_team_t dest_team) SHMEMI_DO(shmemi_team_translate_pe(SHMEMI_JOB, 0xc2aa562u, src_team, src_pe, dest_team))
 
-/* Returns the version of NVSHMEM's interface that the library follows. */
+/* Stores the version of NVSHMEM's interface that the library follows: 1 and 3. */
 SHMEMI_SHARED void nvshmem_info_get_version(int *major, int *minor) SHMEMI_DO(nvshmemi_get_version(major, minor))
 
-/* Copies NVSHMEM_VENDOR_STRING. */
+/* Copies NVSHMEM_VENDOR_STRING, with the zero that ends it, into name, which has room for NVSHMEM_MAX_NAME_LEN characters. */
 SHMEMI_SHARED void nvshmem_info_get_name(char *name) SHMEMI_DO(nvshmemi_get_name(name))
 
 /* Copies an array to another PE. */

@@ -22,25 +22,25 @@
 /* Returns NULL: the library makes no multicast addresses. */
 SHMEMI_SHARED void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr) SHMEMI_DO(((void)team, (void)ptr, (void *)NULL))
 
-/* Returns the release of NVSHMEM that the library replaces. */
+/* Stores the release of NVSHMEM that the library replaces. */
 SHMEMI_SHARED void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch) SHMEMI_DO(nvshmemi_get_vendor(major, minor, patch))
 
-/* Begins a region with hints. They have no effect. */
+/* Begins a region with hints, which have no effect. Returns 0, or NVSHMEMX_ERROR_INVALID_VALUE when a pointer is NULL. */
 SHMEMI_ONLY int nvshmemx_region_start_block(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs) SHMEMI_RUN(int, nvshmemi_start_region(handle, attrs))
 
-/* Ends a region. */
+/* Ends a region. Returns 0. */
 SHMEMI_ONLY int nvshmemx_region_stop_block(nvshmemx_region_handle_t handle) SHMEMI_RUN(int, ((void)handle, (int)NVSHMEMX_SUCCESS))
 
-/* Reports that hints have no effect. */
+/* Stores 0 in active: hints have no effect. Returns 0, or NVSHMEMX_ERROR_INVALID_VALUE when active is NULL. */
 SHMEMI_SHARED int nvshmemx_region_is_active(uint32_t hints, int *active) SHMEMI_DO(nvshmemi_no_region(hints, active))
 
-/* Returns how much shared memory kernels can use: none. */
+/* Returns how many bytes of shared memory the library can use: 0. */
 SHMEMI_ONLY int nvshmemx_ask_smem(nvshmemx_smem_amount_t amount) SHMEMI_RUN(int, ((void)amount, 0))
 
 /* Gives the library shared memory, which it does not use. */
 SHMEMI_ONLY void nvshmemx_give_smem(void *memory, size_t bytes) SHMEMI_RUN(void, ((void)memory, (void)bytes))
 
-/* Takes shared memory back. */
+/* Takes shared memory back. It does nothing. */
 SHMEMI_ONLY void nvshmemx_release_smem(void) SHMEMI_RUN(void, (void)0)
 
 /* Copies an array to another PE. */
@@ -295,7 +295,7 @@ SHMEMI_ONLY void nvshmemx_get64_nbi_block(void *dest, const void *source, size_t
 SHMEMI_ONLY void nvshmemx_get128_nbi_block(void *dest, const void *source, size_t nelems, int pe) SHMEMI_RUN(void, shmemi_get<shmemi_by_block, 1>(SHMEMI_JOB, 0xe1de5c7du, dest, source, nelems * 16, pe))
 SHMEMI_ONLY void nvshmemx_getmem_nbi_block(void *dest, const void *source, size_t nelems, int pe) SHMEMI_RUN(void, shmemi_get<shmemi_by_block, 1>(SHMEMI_JOB, 0x37fc14b1u, dest, source, nelems, pe))
 
-/* Copies an array to another PE, by a queue. */
+/* Copies an array of nelems elements to another PE, by a queue. */
 SHMEMI_ONLY void nvshmemx_qp_float_put(float *dest, const float *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x28a43180u, dest, source, nelems * 4, pe))
 SHMEMI_ONLY void nvshmemx_qp_double_put(double *dest, const double *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xe3f9ee9fu, dest, source, nelems * 8, pe))
 SHMEMI_ONLY void nvshmemx_qp_char_put(char *dest, const char *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xb75352deu, dest, source, nelems, pe))
@@ -447,7 +447,7 @@ SHMEMI_ONLY void nvshmemx_qp_ptrdiff_put_nbi_block(ptrdiff_t *dest, const ptrdif
 SHMEMI_ONLY void nvshmemx_qp_half_put_nbi_block(__half *dest, const __half *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put<shmemi_by_block, 1>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x4d6c4b01u, dest, source, nelems * 2, pe))
 SHMEMI_ONLY void nvshmemx_qp_bfloat16_put_nbi_block(__nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put<shmemi_by_block, 1>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xc5d8699fu, dest, source, nelems * 2, pe))
 
-/* Copies an array from another PE, by a queue. */
+/* Copies an array of nelems elements from another PE, by a queue. */
 SHMEMI_ONLY void nvshmemx_qp_float_get(float *dest, const float *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_get<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xdd88044du, dest, source, nelems * 4, pe))
 SHMEMI_ONLY void nvshmemx_qp_double_get(double *dest, const double *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_get<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xfb3c7976u, dest, source, nelems * 8, pe))
 SHMEMI_ONLY void nvshmemx_qp_char_get(char *dest, const char *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_get<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x3d367e87u, dest, source, nelems, pe))
@@ -599,7 +599,7 @@ SHMEMI_ONLY void nvshmemx_qp_ptrdiff_get_nbi_block(ptrdiff_t *dest, const ptrdif
 SHMEMI_ONLY void nvshmemx_qp_half_get_nbi_block(__half *dest, const __half *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_get<shmemi_by_block, 1>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x85cce29cu, dest, source, nelems * 2, pe))
 SHMEMI_ONLY void nvshmemx_qp_bfloat16_get_nbi_block(__nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nelems, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_get<shmemi_by_block, 1>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xe32c7f8eu, dest, source, nelems * 2, pe))
 
-/* Copies an array to another PE, and then updates a signal there, by a queue. */
+/* Copies an array of nelems elements to another PE, and then updates a signal there, by a queue. */
 SHMEMI_ONLY void nvshmemx_qp_float_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put_signal<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x19877a61u, dest, source, nelems * 4, sig_addr, signal, nvshmemi_signal_of(sig_op), pe))
 SHMEMI_ONLY void nvshmemx_qp_double_put_signal(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put_signal<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x720b66d4u, dest, source, nelems * 8, sig_addr, signal, nvshmemi_signal_of(sig_op), pe))
 SHMEMI_ONLY void nvshmemx_qp_char_put_signal(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_put_signal<shmemi_by_thread, 0>(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0xdc9f30b3u, dest, source, nelems, sig_addr, signal, nvshmemi_signal_of(sig_op), pe))
@@ -1075,15 +1075,15 @@ SHMEMI_ONLY void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig
 /* Sets a signal of another PE or adds to it, by a queue. */
 SHMEMI_ONLY void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_signal(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x7b85a64au, sig_addr, signal, nvshmemi_signal_of(sig_op), pe))
 
-/* Sets a counter of this PE to 0. */
+/* Sets a counter of counted writes of this PE to 0. */
 SHMEMI_SHARED void nvshmemx_signal_counted_reset(uint64_t *sig_addr) SHMEMI_DO(shmemi_store_element(sig_addr, (uint64_t)0))
 
-/* Waits until the operations of some queues are complete at all PEs. */
+/* Waits until the earlier operations of the num_qps queues in qp_handles are complete at all PEs. It ignores pe. */
 SHMEMI_ONLY void nvshmemx_qp_quiet(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_thread>(SHMEMI_JOB, 0xd287a1e4u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_quiet_warp(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_warp>(SHMEMI_JOB, 0xb7ddcc73u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_quiet_block(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_block>(SHMEMI_JOB, 0xfb380c96u, qp_handles, num_qps))
 
-/* Orders the earlier operations of each queue before the later operations of that queue, for each PE. */
+/* Orders the earlier operations of each of the num_qps queues in qp_handles before the later operations of that queue, for each PE. It ignores pe. */
 SHMEMI_ONLY void nvshmemx_qp_fence(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_thread>(SHMEMI_JOB, 0x949d28edu, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_fence_warp(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_warp>(SHMEMI_JOB, 0xdc6a58b4u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_fence_block(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_block>(SHMEMI_JOB, 0x8afd7693u, qp_handles, num_qps))
@@ -1271,10 +1271,10 @@ SHMEMI_ONLY int nvshmemx_alltoallmem_block(nvshmem_team_t team, void *dest, cons
 SHMEMI_ONLY int nvshmemx_barrier_warp(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x735f0398u, team))
 SHMEMI_ONLY int nvshmemx_barrier_block(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0xf71a95f7u, team))
 
-/* A barrier of a team by four warps of a block, whose threads are a multiple of 128. */
+/* Completes the warps' operations and waits until every PE of a team has called it. Four successive warps of a block call it together, in a block whose threads are a multiple of 128. Returns 0, or non-zero for NVSHMEM_TEAM_INVALID. */
 SHMEMI_ONLY int nvshmemx_barrier_warpgroup(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warpgroup, 1>(SHMEMI_JOB, 0x31a83e7bu, team))
 
-/* Finds the greatest first numbers of pairs, each with its second number, at every PE of a team. */
+/* Sets each pair of dest, at every PE of a team, to the one of the pairs at that place in the team's sources whose first number (x) is the greatest. Returns 0, or non-zero for NVSHMEM_TEAM_INVALID. */
 SHMEMI_ONLY int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2 *dest, const double2 *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reduce<shmemi_by_block, shmemi_maxloc, double2>(SHMEMI_JOB, 0x1bdc52e1u, team, dest, source, nreduce))
 
 /* Combines the elements at each place of the sources of a team, at every PE of it. */

@@ -56,7 +56,8 @@
 #include <stdlib.h>
 #endif
 
-/* The library refuses a program that was compiled against newer headers than it knows. */
+/* The release of these headers, in the numbers of NVSHMEM_VENDOR_VERSION. The library finds the
+ * variable in the program by its name, and refuses a program with a newer release than its own. */
 #if !defined(SHMEMI_PUBLIC) && !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
 __attribute__((weak, visibility("default"))) int nvshmemi_headers_release = 30800;
 #endif
@@ -69,26 +70,28 @@ struct __nv_bfloat16;
 typedef int32_t nvshmem_team_t;
 typedef nvshmem_team_t nvshmemx_team_t;
 
-typedef uint64_t nvshmemx_team_uniqueid_t;
-typedef uint64_t nvshmemx_region_handle_t;
-typedef int nvshmemx_qp_handle_t;
+typedef uint64_t nvshmemx_team_uniqueid_t; /* of nvshmemx_team_get_uniqueid */
+typedef uint64_t nvshmemx_region_handle_t; /* of nvshmemx_region_start */
+typedef int nvshmemx_qp_handle_t;          /* of nvshmemx_qp_create, or an NVSHMEMX_QP constant */
 
-/* The configuration of a new team. Any version is accepted. */
+/* The configuration of a new team. Splits accept any version; nvshmemx_team_init refuses those of
+ * other headers. */
 typedef struct {
     int version;
-    int num_contexts; /* NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS says that it counts */
+    int num_contexts; /* used if the mask has NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS */
     char padding[56];
 } nvshmem_team_config_v1;
 
 typedef struct {
     int version;
-    int num_contexts;
-    nvshmemx_team_uniqueid_t uniqueid;
+    int num_contexts;                  /* as above */
+    nvshmemx_team_uniqueid_t uniqueid; /* used by nvshmemx_team_init alone */
     char padding[48];
 } nvshmem_team_config_v2;
 typedef nvshmem_team_config_v2 nvshmem_team_config_t;
 
-/* What brings the PEs of a job together. The program passes all 128 bytes on. */
+/* What brings the PEs of a job together. One process makes it by nvshmemx_get_uniqueid, and the
+ * program copies all 128 bytes to the other processes. */
 typedef struct {
     int version;
     char internal[124];
@@ -98,31 +101,32 @@ typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
 /* nvshmemx_set_attr_uniqueid_args fills it. */
 typedef struct {
     int version;
-    nvshmemx_uniqueid_v1 *id;
-    int myrank;
-    int nranks;
+    nvshmemx_uniqueid_v1 *id; /* the program's; it stays in place until nvshmemx_init_attr returns */
+    int myrank;               /* number of this PE, from 0 */
+    int nranks;               /* number of PEs */
 } nvshmemx_uniqueid_args_v1;
 typedef nvshmemx_uniqueid_args_v1 nvshmemx_uniqueid_args_t;
 
+/* The arguments in the attributes of an init. */
 typedef struct {
     int version;
     nvshmemx_uniqueid_args_t uid_args;
-    char content[96];
+    char content[96]; /* not used */
 } nvshmemx_init_args_v1;
 
 typedef struct {
     int version;
     nvshmemx_uniqueid_args_t uid_args;
-    int cuda_device_id;
-    char content[92];
+    int cuda_device_id; /* not used: the PE takes the GPU that is current at the first allocation */
+    char content[92];   /* not used */
 } nvshmemx_init_args_v2;
 typedef nvshmemx_init_args_v2 nvshmemx_init_args_t;
 
-/* What nvshmemx_init_attr takes. */
+/* What nvshmemx_init_attr takes. The flags say which member it uses. */
 typedef struct {
     int version;
-    void *mpi_comm; /* the address of an MPI_Comm */
-    nvshmemx_init_args_t args;
+    void *mpi_comm;            /* NVSHMEMX_INIT_WITH_MPI_COMM: the address of an MPI_Comm */
+    nvshmemx_init_args_t args; /* NVSHMEMX_INIT_WITH_UNIQUEID: uid_args in it */
 } nvshmemx_init_attr_v1;
 
 typedef struct {
@@ -132,18 +136,20 @@ typedef struct {
 } nvshmemx_init_attr_v2;
 typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
 
+/* A release. No function of the library takes or returns one. */
 typedef struct {
     int major;
     int minor;
     int patch;
 } nvshmemi_version_t;
 
+/* What nvshmemx_region_start takes. The library ignores it. */
 typedef struct nvshmemx_region_attrs {
-    uint32_t hints;
+    uint32_t hints; /* bits of the NVSHMEMX_REGION_HINT constants */
     char reserved[60];
 } nvshmemx_region_attrs_t;
 
-/* A version is a number in the upper half, and the bytes of the struct. */
+/* A version is a number in the upper 16 bits, and the bytes of the struct in the lower 16. */
 #define NVSHMEM_INIT_ARGS_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_args_t))
 #define NVSHMEM_INIT_ATTR_V1_IDENTIFIER ((1 << 16) + (int)sizeof(nvshmemx_init_attr_v1))
 #define NVSHMEM_INIT_ATTR_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_attr_v2))
@@ -162,7 +168,8 @@ typedef struct nvshmemx_region_attrs {
     {(2 << 16) + (int)sizeof(nvshmem_team_config_t), 0, (nvshmemx_team_uniqueid_t)-1, {0}}
 #define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
 
-/* Prints a message and ends the process with status 255, as programs of NVSHMEM know it. */
+/* Prints a message to stderr and ends the process with status 255 (exit(-1)), as NVSHMEM's macro of
+ * this name does. */
 #define NVSHMEMI_ERROR_PRINT(...)                     \
     do {                                              \
         fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
@@ -254,7 +261,7 @@ enum {
     NVSHMEMX_PE_ALL = 1 << 15
 };
 
-/* Queue pairs. */
+/* Predefined handles of queues. In kernels each stands for all queues of the PE. */
 enum {
     NVSHMEMX_QP_HOST = 0,
     NVSHMEMX_QP_DEFAULT = 1,
@@ -262,7 +269,7 @@ enum {
     NVSHMEMX_QP_ALL = INT32_MAX
 };
 
-/* The results of nvshmemx_init_status. */
+/* Results of nvshmemx_init_status, which returns one of the first three. */
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
@@ -272,7 +279,7 @@ enum {
     NVSHMEM_STATUS_INVALID = INT32_MAX
 };
 
-/* Flags of nvshmemx_init_attr. */
+/* Flags of nvshmemx_init_attr: it takes 0 or one whose name has WITH. */
 enum {
     NVSHMEMX_INIT_THREAD_PES = 1,
     NVSHMEMX_INIT_WITH_MPI_COMM = 2,
@@ -294,7 +301,7 @@ enum {
     NVSHMEMX_ERROR_SENTINEL = INT32_MAX
 };
 
-/* Hints of regions. */
+/* Hints of regions. They have no effect. */
 enum {
     NVSHMEMX_REGION_HINT_NONE = 0,
     NVSHMEMX_REGION_HINT_BATCH_RMA = 1
@@ -1866,8 +1873,8 @@ void nvshmem_quiet(void);
  * Returns the version of NVSHMEM's interface that the library follows: 1.3. It may be called at
  * any time.
  *
- * @major output: NVSHMEM_MAJOR_VERSION
- * @minor output: NVSHMEM_MINOR_VERSION
+ * @major output: NVSHMEM_MAJOR_VERSION, 1
+ * @minor output: NVSHMEM_MINOR_VERSION, 3
  *
  * Since libshmem 0.1.
  */
@@ -1890,7 +1897,8 @@ int nvshmem_barrier(nvshmem_team_t team);
 /*
  * nvshmem_team_get_config
  *
- * Returns the configuration of a team.
+ * Returns the configuration of a team: num_contexts, with an initial version and unique id. It
+ * leaves config as it is when team is NVSHMEM_TEAM_INVALID.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @config output: all of it
@@ -1908,8 +1916,8 @@ void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
  *
  * @parent_team the team to take PEs from
  * @PE_start number, in the parent, of the first PE of the caller's team
- * @PE_stride from one PE to the next
- * @PE_size how many PEs
+ * @PE_stride distance, in the parent, from one PE to the next
+ * @PE_size how many PEs the caller's team has
  * @config input: may be NULL when the mask is 0
  * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0
  * @new_team output: the team, or NVSHMEM_TEAM_INVALID where the caller is not in it
@@ -1925,18 +1933,22 @@ int nvshmem_team_split_strided(nvshmem_team_t parent_team, int PE_start, int PE_
  * nvshmem_team_split_2d
  *
  * Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column;
- * the last row may be shorter.
+ * the last row may be shorter. All PEs of the parent team make the call together, with the same
+ * xrange, masks and numbers of contexts.
  *
  * @parent_team the team to take PEs from
  * @xrange length of a row, at least 1
  * @xaxis_config input: may be NULL when the mask is 0
- * @xaxis_mask what of xaxis_config counts
+ * @xaxis_mask the fields of xaxis_config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS,
+ *                or 0
  * @xaxis_team output: the PEs of the caller's row
  * @yaxis_config input: may be NULL when the mask is 0
- * @yaxis_mask what of yaxis_config counts
+ * @yaxis_mask the fields of yaxis_config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS,
+ *                or 0
  * @yaxis_team output: the PEs of the caller's column
  *
- * Result: 0, or non-zero on every PE of the parent.
+ * Result: 0, or non-zero on every PE of the parent when xrange is not usable, when there is no
+ * room for two more teams, and when the parent is NVSHMEM_TEAM_INVALID.
  *
  * Since libshmem 0.1.
  */
@@ -1965,14 +1977,15 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange, const nvshmem_
 void nvshmem_half_put(struct __half *dest, const struct __half *source, size_t nelems, int pe);
 void nvshmem_bfloat16_put(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
 
-/* Nonblocking. Source may be reused after the next quiet. */
+/* Nonblocking. After the caller's next quiet source may be reused, and the data is at the PE. */
 void nvshmem_half_put_nbi(struct __half *dest, const struct __half *source, size_t nelems, int pe);
 void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
 
 /*
  * nvshmem_<T>_get
  *
- * Copies an array from another PE. Half and bfloat16 have the same functions as other types.
+ * Copies an array from another PE. The data is in dest when it returns. Half and bfloat16 have
+ * the same functions as other types.
  *
  * @dest output
  * @source symmetric, read at pe
@@ -1989,14 +2002,15 @@ void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
 void nvshmem_half_get(struct __half *dest, const struct __half *source, size_t nelems, int pe);
 void nvshmem_bfloat16_get(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
 
-/* Nonblocking. The data is there after the next quiet. */
+/* Nonblocking. The data is in dest after the caller's next quiet. */
 void nvshmem_half_get_nbi(struct __half *dest, const struct __half *source, size_t nelems, int pe);
 void nvshmem_bfloat16_get_nbi(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
 
 /*
  * nvshmem_<T>_p
  *
- * Writes one element to another PE. Half and bfloat16 have the same functions as other types.
+ * Writes one element to another PE. The element may still be in flight when it returns. Half
+ * and bfloat16 have the same functions as other types.
  *
  * @dest symmetric, written at pe
  * @value to write
@@ -2098,7 +2112,8 @@ void nvshmem_bfloat16_iget(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * @nelems elements to copy
  * @PE_root number, in the team, of the PE that sends
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2121,7 +2136,8 @@ int nvshmem_bfloat16_broadcast(nvshmem_team_t team, struct __nv_bfloat16 *dest, 
  * @source symmetric, read at every PE
  * @nelems elements from each PE
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2144,7 +2160,8 @@ int nvshmem_bfloat16_fcollect(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements for each PE
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2169,7 +2186,8 @@ int nvshmem_bfloat16_alltoall(nvshmem_team_t team, struct __nv_bfloat16 *dest, c
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2194,7 +2212,8 @@ int nvshmem_bfloat16_max_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2219,7 +2238,8 @@ int nvshmem_bfloat16_min_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2244,7 +2264,8 @@ int nvshmem_bfloat16_sum_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2261,17 +2282,18 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  * nvshmem_<T>_max_reducescatter
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2306,17 +2328,18 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_max_reducescatter
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2331,17 +2354,18 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_min_reducescatter
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2376,17 +2400,18 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_min_reducescatter
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2401,16 +2426,18 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_sum_reducescatter
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call: dest and source name the same symmetric objects, and the other arguments are equal.
+ * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2445,16 +2472,18 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_sum_reducescatter
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call: dest and source name the same symmetric objects, and the other arguments are equal.
+ * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2469,17 +2498,18 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  * nvshmem_<T>_prod_reducescatter
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2514,17 +2544,18 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  * nvshmem_<T>_prod_reducescatter
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2539,17 +2570,18 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  * nvshmem_<T>_and_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2576,17 +2608,18 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  * nvshmem_<T>_or_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
@@ -2613,17 +2646,18 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  * nvshmem_<T>_xor_reducescatter
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
- * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * its part, nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE
+ * of the team makes the same call: dest and source name the same symmetric objects, and the
+ * other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
  *
- * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
+ * Result: 0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost
+ * (SHMEM_ON_FAILURE=return).
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the

@@ -230,7 +230,9 @@ int nvshmemx_set_attr_mpi_comm_args(void *mpi_comm, nvshmemx_init_attr_t *nvshme
  *
  * Reports whether the library is in use. It may be called at any time.
  *
- * Result: One of the NVSHMEM_STATUS constants.
+ * Result: NVSHMEM_STATUS_NOT_INITIALIZED before the first init and after the last finalize;
+ * NVSHMEM_STATUS_IS_BOOTSTRAPPED in a job whose program may still choose the GPU of the PE;
+ * NVSHMEM_STATUS_IS_INITIALIZED otherwise.
  *
  * Since libshmem 0.1.
  */
@@ -243,7 +245,8 @@ int nvshmemx_init_status(void);
  *
  * @status one of the NVSHMEMX_SUCCESS and NVSHMEMX_ERROR constants
  *
- * Result: A text that stays valid.
+ * Result: A text that stays valid until the process ends, and that the program does not change
+ * or free; "unknown status" for other numbers.
  *
  * Since libshmem 0.1.
  */
@@ -303,7 +306,8 @@ void nvshmemx_flush_on_stream(struct CUstream_st *stream);
 /*
  * nvshmemx_buffer_register
  *
- * Announces a buffer as a local source or destination. Any memory may be one without this call.
+ * Announces a buffer as a local source or destination. Any memory may be one without this call,
+ * which only checks its arguments.
  *
  * @addr of a buffer of the program
  * @length bytes of the buffer
@@ -317,7 +321,7 @@ int nvshmemx_buffer_register(void *addr, size_t length);
 /*
  * nvshmemx_buffer_unregister
  *
- * Announces that a buffer will no longer be used.
+ * Announces that a buffer will no longer be used. It only checks its argument.
  *
  * @addr as it was registered
  *
@@ -330,7 +334,7 @@ int nvshmemx_buffer_unregister(void *addr);
 /*
  * nvshmemx_buffer_unregister_all
  *
- * Announces that no buffer will be used any more.
+ * Announces that no buffer will be used any more. It does nothing.
  *
  *
  * Since libshmem 0.1.
@@ -345,10 +349,10 @@ void nvshmemx_buffer_unregister_all(void);
  * rings. Order and completion are those of the ring.
  *
  * @num_qps how many
- * @out_qp_array output: their handles, in memory that the program frees
+ * @out_qp_array output: an array of num_qps handles, which the program passes to free
  *
- * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is
- * NULL.
+ * Result: 0; NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL;
+ * NVSHMEMX_ERROR_OUT_OF_MEMORY.
  *
  * Since libshmem 0.1.
  */
@@ -359,9 +363,10 @@ int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_array);
  *
  * Sets the caller's own counter of counted writes to 0.
  *
- * @sig_addr output: symmetric
+ * @sig_addr output: symmetric, set at the caller alone
  *
- * Order: It is 0 when the call returns.
+ * Order: It is 0 when the call returns, which also completes the caller's earlier operations,
+ * as nvshmem_quiet does.
  *
  * Since libshmem 0.1.
  */
@@ -372,7 +377,7 @@ void nvshmemx_signal_counted_reset(uint64_t *sig_addr);
  *
  * Begins a region with hints. They have no effect.
  *
- * @handle output: for nvshmemx_region_stop
+ * @handle output: 0, for nvshmemx_region_stop
  * @attrs input: hints
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when a pointer is NULL.
@@ -399,7 +404,7 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
  *
  * Reports whether hints have an effect.
  *
- * @hints asked for
+ * @hints the hints in question, which the library ignores
  * @active output: 0, as hints have no effect
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when active is NULL.
@@ -416,7 +421,7 @@ int nvshmemx_region_is_active(uint32_t hints, int *active);
  *
  * @uniqueid output: the id
  *
- * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.
+ * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE after a message when uniqueid is NULL.
  *
  * Since libshmem 0.1.
  */
@@ -430,11 +435,11 @@ int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
  * that was made by a split.
  *
  * @team output: the team, or NVSHMEM_TEAM_INVALID
- * @config input: with the id of the team
- * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
- *                  NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
+ * @config input: with the id of the team in uniqueid
+ * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, which is
+ *                  required, and possibly NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
  * @npes how many PEs the team has; the same on each
- * @pe_idx_in_team number of the caller in it, different on each PE
+ * @pe_idx_in_team number of the caller in it, from 0 to npes - 1, different on each PE
  *
  * Result: 0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.
  *
@@ -450,7 +455,7 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
  * @buf_ptr as for nvshmemx_buffer_register_symmetric
  * @length bytes of the buffer
  * @preferred_addr ignored: the library chooses the place in its heap
- * @flags 0
+ * @flags 0: no flag is defined
  *
  * Result: The symmetric address of the buffer, or NULL.
  *
@@ -564,12 +569,12 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * nvshmemx_<T>_max_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -612,12 +617,12 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_min_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -660,11 +665,12 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_sum_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
- * elements: the first PE of the team gets the first ones. Every PE of the team makes the same
- * call: dest and source name the same symmetric objects, and the other arguments are equal.
+ * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
+ * the same call: dest and source name the same symmetric objects, and the other arguments are
+ * equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -707,12 +713,12 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  * nvshmemx_<T>_prod_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -755,12 +761,12 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  * nvshmemx_<T>_and_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -793,12 +799,12 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  * nvshmemx_<T>_or_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
- * nreduce elements: the first PE of the team gets the first ones. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
+ * team makes the same call: dest and source name the same symmetric objects, and the other
+ * arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -831,12 +837,12 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  * nvshmemx_<T>_xor_reducescatter_on_stream
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
- * its part, nreduce elements: the first PE of the team gets the first ones. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * its part, nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE
+ * of the team makes the same call: dest and source name the same symmetric objects, and the
+ * other arguments are equal.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @dest symmetric, written at every PE
+ * @dest symmetric, written at every PE: nreduce elements
  * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
  *           at its start or at the caller's part
  * @nreduce elements of dest
@@ -894,7 +900,8 @@ double nvshmemx_double_atomic_fetch_add(double *dest, double value, int pe);
 /*
  * nvshmemx_<T>_atomic_add
  *
- * Does what atomic_fetch_add does, without a result.
+ * Does what atomic_fetch_add does, without a result. Like that, it waits for the answer of the
+ * other PE, and is complete when it returns.
  *
  * @dest symmetric, updated at pe
  * @value to add
