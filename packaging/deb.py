@@ -35,6 +35,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 VERSION = (HERE.parent / "VERSION").read_text().strip()
 REVISION = f"{VERSION}-1"
+# The time of all files, in seconds since 1970. The start of 2020 (UTC) stands for a missing time.
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH") or 1577836800)
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -89,6 +90,7 @@ def package_of(name: str) -> str:
     if name.startswith(("share/bash-completion/", "share/zsh/", "share/libshmem/")):
         return "shmem-tools"
     library = name.startswith("lib/") and "/" not in name[4:]
+    # What programs load at run time. libnvshmem_host.so without a number is for linking alone.
     loaded = name.endswith((".so", ".so.3", ".fatbin", ".bc"))
     if library and loaded and name != "lib/libnvshmem_host.so":
         return "libshmem0"
@@ -177,6 +179,8 @@ def scripts() -> dict[str, str]:
                 )
         return "\n".join(lines)
 
+    # The alternative with the greater priority is in use until the administrator chooses another:
+    # libshmem's. A trigger calls postinst with "triggered", see control.
     return {
         "preinst": f"""{head}
 case $1 in
@@ -243,6 +247,7 @@ Description: {short}
         (debian / "triggers").write_text("activate-noawait ldconfig\n")
         (debian / "shlibs").write_text(f"libnvshmem_host 3 libshmem0 (>= {VERSION})\n")
     if package == "shmem-tools":
+        # Open MPI's package has this file: its installation or removal calls postinst.
         (debian / "triggers").write_text("interest-noawait /usr/bin/mpirun.openmpi\n")
         for name, script in scripts().items():
             (debian / name).write_text(script)

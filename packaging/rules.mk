@@ -1,7 +1,8 @@
 # rules.mk: packages for systems that are older than this one, or have another processor, and all
 # files of a release. The Makefile includes it.
 
-# The time of all files in packages: that of the commit.
+# The time of all files in packages, in seconds since 1970: that of the commit. Without git it is
+# any constant, the start of 2020 (UTC), so that the same files make the same packages.
 EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),1577836800)
 
 # What others wrote and the files contain.

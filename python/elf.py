@@ -48,6 +48,7 @@ def glibc(version):
 
 def read(data):
     """The needs of a file, from its bytes; None if it is not an ELF file of 64 bits."""
+    # EI_CLASS is 2 for 64 bits, and EI_DATA 1 for bytes in the order of x86-64 and aarch64.
     if data[:6] != b"\x7fELF\x02\x01":
         return None
     # The offsets of e_machine, e_shoff, and e_shentsize with e_shnum in Elf64_Ehdr.
@@ -81,6 +82,7 @@ def read(data):
             part = at + first
             for _ in range(number):
                 _, _, index, name, then = struct.unpack_from("<IHHII", data, part)
+                # The bit above is VERSYM_HIDDEN, no part of the index.
                 versions[index & 0x7FFF] = (text(strings + file), text(strings + name))
                 part += then
             at += following

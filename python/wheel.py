@@ -147,11 +147,15 @@ def contents(stage):
 
 
 def entry(name, executable):
-    """A file of the archive, with the time of the release."""
+    """A file of the archive, with the time of the release.
+
+    Without one the time is the start of 2020 (UTC). The format has no times before 1980.
+    """
     moment = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or 1577836800))
     info = zipfile.ZipInfo(name, max(moment[:6], (1980, 1, 1, 0, 0, 0)))
     info.compress_type = zipfile.ZIP_DEFLATED
     info.create_system = 3  # Unix, whose permissions it has
+    # Unix keeps type and mode of a file in the upper 16 bits: 0o100000 is a regular file.
     info.external_attr = (0o100755 if executable else 0o100644) << 16
     return info
 

@@ -31,7 +31,8 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
-/* The i-th random number of a PE, by SplitMix64: it selects a word and is combined with it. */
+/* The i-th random number of a PE, by SplitMix64: it selects a word and is combined with it. The
+ * numbers of PEs are different while i is below 2^40. */
 static uint64_t number(int pe, uint64_t i)
 {
     uint64_t x = ((uint64_t)pe << 40) + i + 0x9E3779B97F4A7C15u;

@@ -151,7 +151,7 @@ class Memory:
 class Server:
     """Checks a request whole before its first page is written."""
 
-    HALF = 2 * MAX_PAGE_BYTES
+    HALF = 2 * MAX_PAGE_BYTES  # bytes: several pages travel at once even if each has the most
 
     def __init__(self, o: argparse.Namespace, memory: Memory) -> None:
         self.o, self.memory = o, memory

@@ -30,7 +30,8 @@ class progress
     progress(const progress &) = delete;
     progress &operator=(const progress &) = delete;
 
-    /* How many pages to wait for before the next call of draw: all of them without a bar. */
+    /* How many pages to wait for before the next call of draw: a fiftieth of them, so that the bar,
+     * which has 40 places, does not jump; all of them without a bar. */
     uint64_t step() const
     {
         return shown ? total / 50 + 1 : total;

@@ -78,6 +78,7 @@ class stage
         size_t used = 0;
         shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     };
+    /* Bytes of a half: several pages travel at once even if they have the greatest size. */
     static constexpr size_t HALF = 2 * MAX_PAGE_BYTES;
 
     shmem_ctx_t context(const half *h) const

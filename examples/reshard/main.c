@@ -65,6 +65,7 @@ static bool parse_number(const char *text, uint64_t *value)
 /* Every PE has the same arguments, so every PE has the same result. */
 static bool parse_options(struct options *o, int argc, char **argv, char error[ERROR])
 {
+    /* What getopt_long returns for an option: above every char, as no option has a short name. */
     enum { CHUNK = 256, DEPTH, CORRUPT, PROGRESS, HELP };
     static const struct option names[] = {
         {"chunk", required_argument, NULL, CHUNK},
