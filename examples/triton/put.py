@@ -25,6 +25,7 @@ def extern(name, *types):
     """A function of the bitcode with arguments of these types. Addresses are int64."""
     signature = {tuple(core.dtype(t) for t in types): (name, core.dtype("int32"))}
 
+    # The library's name and path are empty: the launch names the bitcode by extern_libs.
     @core.extern
     def call(*args, _semantic=None):
         return core.extern_elementwise(

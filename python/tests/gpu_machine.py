@@ -161,7 +161,7 @@ def run_job(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=LIMIT + 20,
+            timeout=LIMIT + 20,  # shmemrun ends the job before that, with a report
         )
     except subprocess.TimeoutExpired as error:
         text = error.stdout or b""
@@ -214,6 +214,7 @@ def example() -> None:
         if not wanted(name):
             continue
         status, text = run_job(options, env, program)
+        # Seven lines: the loss, answers to four prompts, and digests of weights and logits.
         # With two PEs, PE 1 writes some of these lines and PE 0 the others, in any order.
         answers = sorted(re.findall(r"^(?:loss|weights|logits|'|\").*", text, re.M))
         moved = "64 pages came from PE 0" in text or way == "one"
@@ -227,7 +228,7 @@ def example() -> None:
         report(name, verdict, time.monotonic() - began, text[-4000:], text)
 
 
-# The status of the job, and words in its output.
+# The status of the job, and words in its output. 137 is SIGKILL, 134 the SIGABRT of torch.
 LOSSES = {
     "killed": (137, "PE 1 was killed by signal 9"),
     "context": (134, "device-side assert triggered"),

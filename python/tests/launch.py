@@ -81,7 +81,7 @@ def python(program: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def pes(n: int, program: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program as PEs."""
+    """Runs a program as PEs. shmemrun ends the job, with a report, before run ends shmemrun."""
     argv = [str(SHMEMRUN), "-n", str(n), "--timeout", "240", *options, "--", sys.executable, "-c"]
     return run(*argv, program, **more)
 
@@ -141,7 +141,7 @@ def simulated_gpu(folder: Path, library: Path = LIBRARY) -> dict[str, str]:
         subprocess.run(gcc, check=True)
     assert BUILD.is_dir()
     return {
-        "FAKE_CUDA": "works=1",
+        "FAKE_CUDA": "works=1",  # streams do their work by themselves
         "SHMEM_HEAP": "device",
         "LD_LIBRARY_PATH": f"{library.parent}:{folder}",
     }

@@ -212,7 +212,7 @@ def stream_on(gpu):
     context, stream = ctypes.c_void_p(), ctypes.c_void_p()
     assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu) == 0
     assert driver.cuCtxPushCurrent_v2(context) == 0
-    assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0  # CU_STREAM_NON_BLOCKING
     assert driver.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
     return stream.value
 
@@ -226,7 +226,7 @@ class Stream:
 
 
 here, there = stream_on(0), stream_on(1)
-for good in (0, 1, 2, here, Stream(here)):
+for good in (0, 1, 2, here, Stream(here)):  # 1 and 2: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
     shmem.put(a[:0], a[:0], pe=0, stream=good)
 for bad in (there, Stream(there)):
     try:
@@ -247,6 +247,7 @@ try:
 except shmem.DtypeError as e:
     assert "an array of bfloat16" in str(e), e
 # The address of a destroyed stream may be used for the next one, on any GPU.
+# 0x1000 is the fake driver's context of GPU 0.
 assert driver.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000)) == 0
 assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0
 while stream_on(0) != there:

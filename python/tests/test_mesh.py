@@ -44,7 +44,7 @@ with shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="others") as a, \\
     assert b.receive() is None
     a.send(1, b"a page, please").wait()
     assert b.receive(timeout=10) == (0, b"a page, please")
-    b.send(0, b"x" * 4064)
+    b.send(0, b"x" * 4064)  # the longest message
     assert a.receive(timeout=10) == (1, b"x" * 4064)
 """
     out = prints(program)
@@ -69,6 +69,7 @@ with shmem.Mesh(0, 2, secret=secret, provider="tcp") as a, \\
     assert (back == source).all() and (there[:20000].view(np.int32) == source).all()
     for i in range(600):  # requests that the program drops
         b.put(remote, [(np.full(8, i % 251, np.uint8), 8 * i)])
+    # Those that the program dropped are looked for whenever 256 more are there.
     assert len(b.pending) <= 512, len(b.pending)
     b.notify(shmem.MeshSignal(remote, 65528, 7, add=True), ordered=True)
     while there[65528:].view(np.int64)[0] != 7:

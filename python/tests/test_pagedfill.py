@@ -47,6 +47,7 @@ bad = pages.copy()
 refused(message()[:0], "0 bytes are too few")
 refused(message()[:31], "31 bytes are too few")
 refused(message()[:-1], "but says")
+# A request of the greatest size has 32 bytes and 8 for each of 65536 pages.
 refused(np.zeros(32 + 8 * 65536 + 1, "u1"), "524321 bytes are more than the 524320")
 refused(message(), "a message of tag 9", tag=9)
 refused(message(magic=1), "it begins with 0x00000001")
@@ -137,6 +138,7 @@ def test_lies_and_losses(tmp_path: Path) -> None:
     succeeded(liar, 1)
     assert vanished.returncode == 128 + 9, vanished.stdout + vanished.stderr
     assert server.stderr.count("client PE 2 is lost; the others are served") == 1, server.stderr
+    # Each call of refused in LIAR.
     assert server.stderr.count("refuse a request of PE 3: ") == 15, server.stderr
 
 

@@ -108,7 +108,10 @@ def halves(dest: cute.Pointer, there: cute.Pointer, pe: cutlass.Int32):
 
 
 def pointer(of):
-    """A pointer argument for the compiler. Any address will do, since nothing is launched here."""
+    """A pointer argument for the compiler. Any address will do, since nothing is launched here.
+
+    Its alignment is that of Float16, the smallest of the element types.
+    """
     return make_ptr(of, 0x1000, cute.AddressSpace.gmem, assumed_align=2)
 
 

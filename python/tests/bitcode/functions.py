@@ -29,6 +29,7 @@ def extern(name: str, *types: str) -> Callable[..., Any]:
     result = core.dtype(RESULTS.get(name, "int32"))
     signature = {tuple(core.dtype(t) for t in types): (name, result)}
 
+    # The library's name and path are empty: launch passes them to all functions by extern_libs.
     @core.extern
     def call(*args: Any, _semantic: Any = None) -> Any:
         return core.extern_elementwise(
@@ -93,7 +94,7 @@ def launch(kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> An
     Before its first launch the host library writes the job's state into the kernel's module.
     """
     compiled = kernel.warmup(*args, grid=grid, extern_libs=LIBRARIES, **options)
-    compiled._init_handles()
+    compiled._init_handles()  # loads the module, which Triton does at the first launch otherwise
     if compiled.module not in _ready:
         assert host().nvshmemx_cumodule_init(compiled.module) == 0
         _ready.add(compiled.module)

@@ -27,6 +27,8 @@ def nothing_left():
 
 
 class Stream:
+    """A stream by its address, as packages describe one: version 0 of the protocol."""
+
     def __init__(self, address, device):
         self.address, self.device_index = address, device
 
@@ -70,6 +72,8 @@ def test_nobody_reads_it_to_show_it():
 
 
 class Tensor(ctypes.Structure):
+    """DLManagedTensor of DLPack."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device", ctypes.c_int32 * 2),
@@ -100,6 +104,7 @@ def consume(capsule):
 consume.used = b"used_dltensor"  # CPython keeps the pointer to this name
 
 
+# The codes are DLPack's DLDataTypeCode, and 2 in a device is kDLCUDA.
 @pytest.mark.parametrize(
     "dtype, code, bits",
     [("float32", 2, 32), ("uint8", 1, 8), ("int64", 0, 64), ("bool", 6, 8), ("half", 2, 16)]
@@ -366,7 +371,7 @@ def test_a_list_lives_until_the_stream_has_read_it(me):
     shmem.signal_wait_until(signal, "==", 1, stream=0)
     shmem.put(a, [me + 5] * 4, pe=me, stream=0)
     for _ in range(100):
-        np.full(4, 77)  # the kernel would find this if the list's memory had been freed
+        np.full(4, 77)  # the copy would find this if the list's memory had been freed
     shmem.signal_set(signal, 1, pe=me)
     while host(a)[3] == 0:
         pass

@@ -54,7 +54,7 @@ class Chunks:
     def __init__(self, gpu, granules, handles=1):
         self.n = granules * GRANULE
         # CU_MEM_ALLOCATION_TYPE_PINNED at CU_MEM_LOCATION_TYPE_DEVICE. handles of 1 is
-        # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+        # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR. The last 1 asks for memory that NICs reach.
         wanted = Property(1, handles, 1, gpu, None, 0, 1)
         at, name = ctypes.c_uint64(), ctypes.c_uint64()
         size, none = ctypes.c_size_t(self.n), ctypes.c_size_t(0)
@@ -63,7 +63,8 @@ class Chunks:
             call("cuMemCreate", ctypes.byref(name), size, ctypes.byref(wanted), none)
         call("cuMemAddressReserve", ctypes.byref(at), size, none, none, none)
         call("cuMemMap", at, size, none, name, none)
-        allowed = Access(1, gpu, 3)  # CU_MEM_ACCESS_FLAGS_PROT_READWRITE, by this GPU
+        # By CU_MEM_LOCATION_TYPE_DEVICE, this GPU: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
+        allowed = Access(1, gpu, 3)
         call("cuMemSetAccess", at, size, ctypes.byref(allowed), ctypes.c_size_t(1))
         call("cuMemRelease", name)
         self.address = at.value
@@ -213,7 +214,7 @@ def test_what_goes_wrong(me, n, gpu):
             "not contiguous",
         ),
         "larger than the heap": (
-            Foreign(Chunks(gpu, 33), (33 * GRANULE // 8,)),
+            Foreign(Chunks(gpu, 33), (33 * GRANULE // 8,)),  # 66 MiB, and the heap has 64
             shmem.HeapError,
             "SHMEM_SYMMETRIC_SIZE",
         ),

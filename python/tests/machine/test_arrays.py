@@ -186,6 +186,6 @@ def test_memory_goes_back(me):
     del b
     gc.collect()
     assert shmem.reclaim() == 8 << 20
-    for _ in range(50):  # of 64 MiB: there is room only if they are returned
+    for _ in range(50):  # 8 MiB each, of 256: there is room only if they are returned
         shmem.zeros(1 << 20, torch.float64, device="cuda").fill_(me)
         torch.cuda.synchronize()  # memory that is written has not been returned

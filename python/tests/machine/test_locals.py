@@ -16,7 +16,8 @@ import shmem.torch
 MANY = 13 << 18  # floats: 13 MiB
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
 
-# Slices of a tensor: small, odd, across the borders of pieces of 2 and 20 MiB.
+# Slices of a tensor, as first and length in floats (1 << 18 floats have 1 MiB): small, odd, across
+# the borders of pieces of 2 and 20 MiB.
 SLICES = [
     (0, 1),
     (1, 4),

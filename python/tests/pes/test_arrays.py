@@ -139,7 +139,7 @@ def test_random_life(me, n):
 
 
 def test_cycles_are_collected_when_the_heap_is_full(me):
-    big = 24 << 20
+    big = 24 << 20  # of a heap of 64 MiB
     cycle = [shmem.empty(big, "u1")]
     cycle.append(cycle)
     del cycle

@@ -209,7 +209,7 @@ def test_all_or_none(me, n, right):
 
 
 def test_no_room():
-    a = pages(16 * MIB)
+    a = pages(16 * MIB)  # 128 MiB, and the heap has 64
     with pytest.raises(shmem.HeapError, match="raise SHMEM_SYMMETRIC_SIZE"):
         shmem.register(a)
     a[0] = a[-1] = 1

@@ -29,6 +29,7 @@ def test_put_get_p_g(dtype, me, left, right):
     assert got == me + 2 and got.dtype == dtype
 
 
+# Up to 8192 bytes a call may hold the interpreter's lock while it copies (QUICK in _near.py).
 @pytest.mark.parametrize("size", [1, 7, 1000, 8192, 8193, 300000])
 def test_sizes(size, me, left, right):
     a, b = shmem.zeros(size, "u1"), np.zeros(size, "u1")

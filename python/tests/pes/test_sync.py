@@ -196,7 +196,7 @@ def test_too_many_contexts():
     with pytest.raises(shmem.StateError, match="no room"):
         for _ in range(2000):
             made.append(shmem.Context())
-    assert len(made) == 1023
+    assert len(made) == 1023  # of 1024, of which the default context is one
     for context in made:
         context.destroy()
 
@@ -226,7 +226,7 @@ def test_notifications(nbi, me, n, right):
     shmem.notify_reset(first)
     assert shmem.notify_fetch(first) == 0
     shmem.notify_free(first)
-    assert shmem.notify_alloc(4096) == 0
+    assert shmem.notify_alloc(4096) == 0  # all counters of a PE
     with pytest.raises(shmem.ArgumentError, match="are not free"):
         shmem.notify_alloc(1)
     shmem.notify_free(0)

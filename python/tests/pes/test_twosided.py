@@ -9,6 +9,7 @@ import shmem
 from shmem import _messages
 
 
+# A message of up to 4016 bytes is sent at once; a longer one waits for its receiver.
 @pytest.mark.parametrize("size", [0, 1, 1000, 4016, 4017, 300_000])
 def test_send(size, me, right, left):
     data, got = np.full(size, me, "u1"), np.zeros(size, "u1")
