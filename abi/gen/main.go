@@ -63,6 +63,7 @@ func layoutSums(root string, headers []generated.File) (all []generated.File, er
 	for _, h := range headers {
 		sum.Write([]byte(h.Text))
 	}
+	// The names of generated headers begin with zz_, and those of the others with another letter.
 	written, err := filepath.Glob(filepath.Join(root, "abi", "[^z]*.h"))
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func layoutSums(root string, headers []generated.File) (all []generated.File, er
 
 // packageOf returns the name of the package in a folder.
 func packageOf(folder string) string {
-	if folder == "bench/ring" {
+	if folder == "bench/ring" { // the only program among the readers
 		return "main"
 	}
 	return path.Base(folder)

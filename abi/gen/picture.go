@@ -27,7 +27,6 @@ type drawing struct {
 }
 
 // The colors of a drawing.
-
 const (
 	ink    = "#222222"
 	faint  = "#777777"

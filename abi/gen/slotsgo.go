@@ -44,6 +44,7 @@ func wireGo() string {
 		fmt.Fprintf(&b, "Code%s Code = %d // %s\n", camel(op.Name), op.Code, op.Doc)
 	}
 	b.WriteString(")\n\n// slotsOf is how many slots an operation takes; 0: there is no such operation.\n")
+	// Head[0] is the operation's number: an index for any that a slot may have.
 	fmt.Fprintf(&b, "var slotsOf = [%d]uint8{\n", 1<<table.Head[0].Bits)
 	for _, op := range table.Ops {
 		fmt.Fprintf(&b, "Code%s: %d,\n", camel(op.Name), op.Slots)

@@ -120,7 +120,7 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 		fmt.Fprintf(&b, "case %s:\nreturn c.%s(%scall, s)\n", camel(c.Name), c.Queue, first)
 		for _, k := range kernels {
 			typ := ""
-			if constants.Len() == 0 {
+			if constants.Len() == 0 { // the first constant sets the type of all
 				typ = " kernel = iota"
 			}
 			fmt.Fprintf(&constants, "kernel%s%s\n", camel(k), typ)

@@ -103,7 +103,8 @@ func goEnum(b *strings.Builder, e *table.Enum) {
 }
 
 // goNumbers writes an expression for each number that compiles only if the number is that of the
-// table, so that a hand edit of the generated file does not compile.
+// table, so that a hand edit of the generated file does not compile: the constant minus the number
+// is an index into an array of one element, and only 0 is one.
 func goNumbers(b *strings.Builder, u *table.Unit) {
 	var numbers strings.Builder
 	for _, c := range u.Constants {
@@ -172,7 +173,7 @@ func goType(m *table.Member) string {
 }
 
 // goStruct writes a struct, with explicit padding, and declarations that compile only if the sizes
-// and offsets are those of the table.
+// and offsets are those of the table: array types of other lengths cannot be assigned to each other.
 func goStruct(b *strings.Builder, s *table.Struct) {
 	fmt.Fprintf(b, "\n// %s is struct shmemi_%s. %s\ntype %s struct {\n_ structs.HostLayout\n", s.Go, s.Name, s.Doc, s.Go)
 	end := 0
