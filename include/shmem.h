@@ -4788,6 +4788,9 @@ void shmemi_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *s
  * expression for any arguments, so a branch that is not taken may name
  * shmemi_no_such_type, which takes no arguments.
  *
+ * The zeros behind __VA_ARGS__ stand for arguments that a call lacks: the macros that pick an
+ * argument by its place need one there, and at least one for the three dots.
+ *
  * When no type fits, the compiler's own message names the argument's type. SHMEMI_REFUSE adds the list
  * of types: points says whether the argument, or SHMEMI_TYPED behind a context, points to one of them.
  */
@@ -6244,6 +6247,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_add") static inline void shmemi_old_add(void
 #define shmemi_pick_signal_add(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0), shmem_ctx_t: shmem_ctx_signal_add, default: shmem_signal_add)
 
+/* Behind four arguments the fifth is shmemi_sync_set, and behind one argument shmemi_sync_team. */
 #define shmem_sync(...) SHMEMI_ARGUMENT_5(__VA_ARGS__, shmemi_sync_set, 0, 0, shmemi_sync_team, 0)(__VA_ARGS__)
 #define shmemi_sync_team(team) shmem_team_sync(team)
 #define shmemi_sync_set(start, log_stride, size, psync) (shmem_sync)(start, log_stride, size, psync)

@@ -59,6 +59,8 @@ func bitcodeFunction(b *strings.Builder, f *spec.KernelFunction, collective bool
 	begin, body := "", deviceBody(f, false, "SHMEMI_JOB")
 	if collective && f.Scope == spec.Thread && strings.Contains(f.Family.Body, "$scope") {
 		begin = fmt.Sprintf("struct shmemi_turn turn = shmemi_turn_begin(SHMEMI_JOB, %#xu, %s); ", spec.CallNumber(f.Name), team)
+		// Lanes whose result counts for nothing pass 0. A body of a call without a result begins with a
+		// cast to void, which the conditional operator does not take.
 		body = fmt.Sprintf("shmemi_turn_end(&turn, turn.mine ? %s : 0)", strings.TrimPrefix(body, "(void)"))
 		if result == "void" {
 			body = "(void)" + body

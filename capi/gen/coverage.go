@@ -39,6 +39,8 @@ func (t tally) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %d | %d |\n", name, t.wanted, t.there, t.tested)
 }
 
+// calledName matches the name in a call. A name in parentheses is called, too: as a function, where
+// it is also a macro.
 var calledName = regexp.MustCompile(`\b(\w+)\)?\(`)
 
 // namesCalled returns the names that the programs of tests/c call, including the generated

@@ -17,7 +17,7 @@ func deviceFiles(s *spec.Surface) []file {
 	host := hostShapes(s)
 	var out []file
 	if s.Device.File != "" {
-		for i, h := range []spec.Headers{s.Device, s.DeviceBeyond} {
+		for i, h := range []spec.Headers{s.Device, s.DeviceBeyond} { // the second has the extensions
 			out = append(out, file{Path: "include/" + h.File, Text: deviceNames(s, h, i == 1, host)})
 		}
 		return append(out, file{Path: "include/" + s.TileHeader.File, Text: tileHeader(s)})
@@ -59,6 +59,7 @@ func parameterTypes(params []spec.Param, t spec.Type) string {
 	return strings.Join(types, ", ")
 }
 
+// deviceTop begins the functions of a header for kernels. 20040 is the number of nvcc's warning.
 const deviceTop = `/*
  * nvcc warns that a declaration here makes a host function a function of kernels as well; this is
  * intended.
@@ -126,7 +127,8 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 // that passes a handle would call the host's function. host has the parameter types of the host's
 // functions by name: a definition with the same ones is SHMEMI_SHARED, any other SHMEMI_ONLY.
 func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]string) {
-	// The function is a template, because the CUDA header of its type may be included later.
+	// The function is a template, because the CUDA header of its type may be included later. Form is
+	// 0 for a name with a type: the names for bytes and sizes do not use the type itself.
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
 	head := ""

@@ -19,6 +19,9 @@ const genericsTop = `
  * expression for any arguments, so a branch that is not taken may name
  * @i_no_such_type, which takes no arguments.
  *
+ * The zeros behind __VA_ARGS__ stand for arguments that a call lacks: the macros that pick an
+ * argument by its place need one there, and at least one for the three dots.
+ *
  * When no type fits, the compiler's own message names the argument's type. @@I_REFUSE adds the list
  * of types: points says whether the argument, or @@I_TYPED behind a context, points to one of them.
  */
@@ -182,6 +185,7 @@ const syncName = "@_sync"
 // genericsEnd has the generic shmem_sync, which takes a team, or the four arguments of an active
 // set.
 const genericsEnd = `
+/* Behind four arguments the fifth is @i_sync_set, and behind one argument @i_sync_team. */
 #define @_sync(...) @@I_ARGUMENT_5(__VA_ARGS__, @i_sync_set, 0, 0, @i_sync_team, 0)(__VA_ARGS__)
 #define @i_sync_team(team) @_team_sync(team)
 #define @i_sync_set(start, log_stride, size, psync) (@_sync)(start, log_stride, size, psync)

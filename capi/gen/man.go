@@ -307,7 +307,7 @@ func overviewPage(s *spec.Surface) string {
 // defaults.
 func writeEnvironment(b *strings.Builder) {
 	paragraph(b, "These variables are read once, by the first initialisation. shmem-info --env lists them with their present values.")
-	category := config.Category(0xff)
+	category := config.Category(0xff) // of no setting, so that the first one begins a section
 	for i := range config.Table {
 		v := &config.Table[i]
 		if v.Category == config.Launcher {

@@ -25,7 +25,7 @@ __extension__ typedef __complex__ double @i_c_complexd;
 __extension__ typedef __complex__ float @i_c_complexf;
 `
 
-// complexEnd begins a part that nvcc does not compile, because the device headers overload these
+// complexEnd ends the part for GNU C, and begins a part that nvcc does not compile, because the device headers overload these
 // names for kernels.
 const complexEnd = `#endif
 

@@ -187,7 +187,7 @@ func (c preloadCall) size() int {
 	switch {
 	case c.Type.C != "":
 		return c.Type.Bits / 8
-	case strings.ContainsAny(c.letters, "n"):
+	case strings.ContainsAny(c.letters, "n"): // a count of bytes
 		return 1
 	case c.kind == "SIGNAL": // a signal has 64 bits
 		return 8
@@ -247,6 +247,8 @@ func preloadTable(calls []preloadCall) string {
 		if len(flags) > 0 {
 			flag = strings.Join(flags, " | ")
 		}
+		// The position of the first argument with one of the letters, or -1. Destinations are W, U
+		// and K, sources s, R and C.
 		place := func(letters string) int { return strings.IndexAny(c.letters, letters) }
 		dest, source := place("WUK"), place("sRC")
 		// These write memory of the caller, a nonblocking FETCH the old value.

@@ -131,7 +131,7 @@ func pythonConstants(s *spec.Surface, f func(name, value string, isText bool)) {
 			for _, c := range g.Constants {
 				value := strings.ReplaceAll(c.Value, "$VERSION", libshmem.Version)
 				isText := strings.HasPrefix(value, `"`)
-				if !isText {
+				if !isText { // a number, without the suffix of C's long, which Python does not know
 					value = strings.TrimSuffix(strings.Trim(value, "()"), "L")
 				}
 				f(c.Name, value, isText)

@@ -214,7 +214,7 @@ func (c *pythonCall) docstring(result string) string {
 		lines = append(lines, pythonWrap(2, r.doc)...)
 	}
 	out := "    \"\"\"" + strings.Join(lines, "\n    ") + "\n    \"\"\"\n"
-	return strings.ReplaceAll(out, "    \n", "\n")
+	return strings.ReplaceAll(out, "    \n", "\n") // an empty line has no blanks
 }
 
 // pythonWrap breaks a text into lines, for a docstring at depth. Lines that are deeper than the
@@ -224,7 +224,7 @@ func pythonWrap(depth int, text string) []string {
 	var out []string
 	line := indent
 	for word := range strings.FieldsSeq(text) {
-		if len(line)+1+len(word) > pythonWidth-4 {
+		if len(line)+1+len(word) > pythonWidth-4 { // docstring indents all lines by 4
 			out = append(out, line)
 			line = indent
 		}

@@ -152,6 +152,7 @@ func (m *pythonModule) prelude() string {
 	}
 	return m.before + "\n# Bound by init, which loads the library. They serve only PEs that loads and stores reach\n" +
 		"# (is_near), and before init there are none.\n" + declared +
+		// names begins with a comma and a blank.
 		"\n\ndef _bind_functions() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_bind_functions)\n"
 }
 
@@ -221,6 +222,8 @@ var pythonHas = regexp.MustCompile(`^(u?int\d+|float|double)$`)
 
 // pythonTypes names the types of a row that numpy has, by width, real numbers last.
 func pythonTypes(types []spec.Type) string {
+	// 1000 is more than the key of any integer, and of two integers of one width the signed one comes
+	// first, as its Kind is the smaller number.
 	key := func(t spec.Type) int {
 		if t.Kind == spec.Real {
 			return 1000 + t.Bits
