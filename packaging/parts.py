@@ -136,6 +136,7 @@ def headers(name: str, file: str, licence_name: str, version: str) -> Part:
     return Part(name, at, licence_name, purl, use, notice)
 
 
+# Major and minor number in the headers: macros of their own, and 0x00020800 for hwloc 2.8.
 LIBFABRIC = r"FI_MAJOR_VERSION\s+(\d+)\s+#define\s+FI_MINOR_VERSION\s+(\d+)"
 HWLOC = r"HWLOC_API_VERSION\s+0x0*(\d+?)(\d\d)00\b"
 

@@ -40,7 +40,7 @@ def check_tree() -> None:
     """Ends if the tree has changes, which no commit could be built from again."""
     changed = git("status", "--porcelain").decode().splitlines()
     if changed:
-        first = changed[0][3:]
+        first = changed[0][3:]  # behind two letters for the state, and a blank
         more = f" and {len(changed) - 1} more" if changed[1:] else ""
         sys.exit(
             f"release: {first}{more} differs from the commit "

@@ -171,6 +171,7 @@ def needs(stage, files, machine, newest):
         if file is None:
             continue
         lowest = max([lowest, *(elf.glibc(s.version) or lowest for s in file.symbols)])
+        # Without --glibc any release will do.
         found += elf.faults(source.relative_to(stage), file, machine, newest or (2, 999), own)
     if found:
         sys.exit("\n".join(f"wheel: {line}" for line in found))

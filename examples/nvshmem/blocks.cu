@@ -38,6 +38,8 @@ int main()
     job j;
     int *from = (int *)nvshmem_malloc(BLOCKS * PART * sizeof(int));
     int *to = (int *)nvshmem_malloc(BLOCKS * PART * sizeof(int));
+    /* For each block the number of the last part that came, and behind these words for each the
+     * number of the last part of this PE that the next PE has read. */
     uint64_t *signals = (uint64_t *)nvshmem_calloc(2 * BLOCKS, sizeof(uint64_t));
     int *wrong, got;
     CHECK(cudaMalloc((void **)&wrong, sizeof(int)));

@@ -23,6 +23,7 @@ int main()
 
     cudaGraph_t graph;
     cudaGraphExec_t step;
+    /* ThreadLocal: a capture in the global mode makes CUDA refuse many calls of other threads. */
     CHECK(cudaStreamBeginCapture(j.stream, cudaStreamCaptureModeThreadLocal));
     nvshmemx_long_put_on_stream(from, value, 1, (j.me + 1) % j.n, j.stream);
     nvshmemx_barrier_all_on_stream(j.stream);

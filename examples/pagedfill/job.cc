@@ -161,7 +161,7 @@ static void publish(int me, const std::string &file, const shmemx_uniqueid_t &id
 /* Waits up to 60 s for the file, and reads the unique ID from it. */
 static void await(int me, const std::string &file, shmemx_uniqueid_t *id)
 {
-    const double timeout = 60;
+    const double timeout = 60; /* seconds; it looks again every 10 ms */
     for (double begun = seconds(); seconds() - begun < timeout; usleep(10000)) {
         int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
         if (fd < 0)

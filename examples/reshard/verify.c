@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER = 1 << 20 };
+enum { BUFFER = 1 << 20 }; /* bytes of the file that are read at once */
 
 struct proof *verify_alloc(struct symmetric *heap, const struct model *m)
 {
