@@ -107,16 +107,16 @@ typedef struct {
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
-/* The arrays of collectives on active sets, whose elements docs/decisions/0024 describes. */
+/* Arrays of collectives on active sets: by pSync the PEs wait for each other, in pWrk they reduce. */
 #define SHMEM_SYNC_VALUE 0L /* the value of every element of pSync before the first call */
-#define SHMEM_SYNC_SIZE 128 /* elements of pSync, enough for each collective, and for a pWrk of that size */
+#define SHMEM_SYNC_SIZE 128 /* elements of pSync for any collective; the next sizes are for one each */
 #define SHMEM_BARRIER_SYNC_SIZE 128
 #define SHMEM_BCAST_SYNC_SIZE 128
 #define SHMEM_COLLECT_SYNC_SIZE 128
 #define SHMEM_ALLTOALL_SYNC_SIZE 128
 #define SHMEM_ALLTOALLS_SYNC_SIZE 128
 #define SHMEM_REDUCE_SYNC_SIZE 128
-#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 128 /* elements of pWrk, or half of those to reduce and one, if that is more */
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 128 /* the least elements of pWrk; it needs nreduce / 2 + 1 if that is more */
 
 /* Contexts. */
 #define SHMEM_CTX_INVALID (-1) /* no context */
@@ -125,13 +125,13 @@ typedef struct {
 #define SHMEM_CTX_PRIVATE 2L /* option: only the thread that makes it uses it */
 #define SHMEM_CTX_NOSTORE 4L /* option: its quiet and fence need not order plain stores */
 #define SHMEM_CTX_SESSION_BATCH 1L /* option of a session: many small operations follow each other */
-#define SHMEM_CTX_SESSION_TOTAL_OPS 1L /* total_ops of a shmem_ctx_session_config_t counts */
+#define SHMEM_CTX_SESSION_TOTAL_OPS 1L /* mask: total_ops of a shmem_ctx_session_config_t is used */
 
 /* Teams. */
 #define SHMEM_TEAM_INVALID (-1) /* no team */
 #define SHMEM_TEAM_WORLD 0 /* every PE of the job */
 #define SHMEM_TEAM_SHARED 1 /* the PEs of this PE's node */
-#define SHMEM_TEAM_NUM_CONTEXTS 1L /* num_contexts of a shmem_team_config_t counts */
+#define SHMEM_TEAM_NUM_CONTEXTS 1L /* mask: num_contexts of a shmem_team_config_t is used */
 
 /* Deprecated: the same without the underscore. A compiler does not warn about macros. */
 #define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION

@@ -30,7 +30,7 @@ var bufferCalls = []Family{
 			"buf_ptr. The program must not write to the buffer during the call, nor free it before it has been unregistered. " +
 			"All PEs make the call together. At most 1024 buffers are registered at a time.",
 		Returns: "The symmetric address of the buffer, or NULL on every PE when one PE cannot register its own; every buffer then stays as it was." + bufferFailure,
-		Errors:  "NULL. Ends the job when called before init or after finalize.",
+		Errors:  "A failure is the result NULL. Ends the job when called before init or after finalize.",
 		Order: "Begins as shmem_quiet does, for the caller's operations on the default context, and ends with a barrier, so that the buffer of " +
 			"every PE may be used at once.",
 	}),
@@ -46,7 +46,7 @@ var bufferCalls = []Family{
 			"the heap address of a buffer in GPU memory. All PEs make the call together. shmem_finalize unregisters all buffers that are " +
 			"still registered.",
 		Returns: "0, or non-zero on every PE when one PE cannot unregister its own; the buffers then stay symmetric." + bufferFailure,
-		Errors:  "Its result. Ends the job when called before init or after finalize.",
+		Errors:  "A failure is a non-zero result. Ends the job when called before init or after finalize.",
 		Order:   "Begins with a barrier.",
 	}),
 }

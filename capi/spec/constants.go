@@ -56,17 +56,17 @@ var standardConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "The arrays of collectives on active sets, whose elements docs/decisions/0024 describes.",
+		Doc: "Arrays of collectives on active sets: by pSync the PEs wait for each other, in pWrk they reduce.",
 		Constants: []Constant{
 			{"SHMEM_SYNC_VALUE", "0L", "the value of every element of pSync before the first call"},
-			{"SHMEM_SYNC_SIZE", "128", "elements of pSync, enough for each collective, and for a pWrk of that size"},
+			{"SHMEM_SYNC_SIZE", "128", "elements of pSync for any collective; the next sizes are for one each"},
 			{"SHMEM_BARRIER_SYNC_SIZE", "128", ""},
 			{"SHMEM_BCAST_SYNC_SIZE", "128", ""},
 			{"SHMEM_COLLECT_SYNC_SIZE", "128", ""},
 			{"SHMEM_ALLTOALL_SYNC_SIZE", "128", ""},
 			{"SHMEM_ALLTOALLS_SYNC_SIZE", "128", ""},
 			{"SHMEM_REDUCE_SYNC_SIZE", "128", ""},
-			{"SHMEM_REDUCE_MIN_WRKDATA_SIZE", "128", "elements of pWrk, or half of those to reduce and one, if that is more"},
+			{"SHMEM_REDUCE_MIN_WRKDATA_SIZE", "128", "the least elements of pWrk; it needs nreduce / 2 + 1 if that is more"},
 		},
 	},
 	{
@@ -78,7 +78,7 @@ var standardConstants = []ConstantGroup{
 			{"SHMEM_CTX_PRIVATE", "2L", "option: only the thread that makes it uses it"},
 			{"SHMEM_CTX_NOSTORE", "4L", "option: its quiet and fence need not order plain stores"},
 			{"SHMEM_CTX_SESSION_BATCH", "1L", "option of a session: many small operations follow each other"},
-			{"SHMEM_CTX_SESSION_TOTAL_OPS", "1L", "total_ops of a shmem_ctx_session_config_t counts"},
+			{"SHMEM_CTX_SESSION_TOTAL_OPS", "1L", "mask: total_ops of a shmem_ctx_session_config_t is used"},
 		},
 	},
 	{
@@ -87,7 +87,7 @@ var standardConstants = []ConstantGroup{
 			{"SHMEM_TEAM_INVALID", "(-1)", "no team"},
 			{"SHMEM_TEAM_WORLD", "0", "every PE of the job"},
 			{"SHMEM_TEAM_SHARED", "1", "the PEs of this PE's node"},
-			{"SHMEM_TEAM_NUM_CONTEXTS", "1L", "num_contexts of a shmem_team_config_t counts"},
+			{"SHMEM_TEAM_NUM_CONTEXTS", "1L", "mask: num_contexts of a shmem_team_config_t is used"},
 		},
 	},
 	{

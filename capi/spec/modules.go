@@ -33,7 +33,7 @@ func moduleEnd(name, c, param, doc string) Family {
 func moduleRow(name, c, param, doc string) Family {
 	return Family{
 		Name: name, Section: "modules", Since: "0.1", Result: "int", Nvshmem: true,
-		Params: []Param{{Name: param, C: c, Doc: "as the driver names it"}},
+		Params: []Param{{Name: param, C: c, Doc: "the driver's handle, a CU" + param}},
 		Front:  "shmemi_" + name + "(" + param + ", $call)",
 		Doc:    doc,
 	}

@@ -48,7 +48,7 @@ extern "C" {
  * its own; every buffer then stays as it was. The call then sets the calling thread's last
  * error to NVSHMEMX_ERROR_BUFFER. nvshmemx_last_error_text gives the reason; on the other PEs
  * it gives the number of the first PE that refused.
- * Errors: NULL. Ends the job when called before init or after finalize.
+ * Errors: A failure is the result NULL. Ends the job when called before init or after finalize.
  * Order: Begins as nvshmem_quiet does, for the caller's operations on the default context, and
  * ends with a barrier, so that the buffer of every PE may be used at once.
  *
@@ -72,7 +72,8 @@ void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags
  * stay symmetric. The call then sets the calling thread's last error to NVSHMEMX_ERROR_BUFFER.
  * nvshmemx_last_error_text gives the reason; on the other PEs it gives the number of the first
  * PE that refused.
- * Errors: Its result. Ends the job when called before init or after finalize.
+ * Errors: A failure is a non-zero result. Ends the job when called before init or after
+ * finalize.
  * Order: Begins with a barrier.
  *
  * Since libshmem 0.1.
@@ -85,7 +86,7 @@ int nvshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
  * Initialises the library in the kernels of a module that was loaded with the driver's
  * cuModuleLoad or a similar function. Call it before they use the library.
  *
- * @module as the driver names it
+ * @module the driver's handle, a CUmodule
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
  * include this release of shmem/shmem.cuh.
@@ -101,7 +102,7 @@ int nvshmemx_cumodule_init(struct CUmod_st *module);
  * Ends the library's use in the kernels of a module. Call it before the module is unloaded.
  * nvshmem_finalize does it for all remaining modules; after it this call does nothing.
  *
- * @module as the driver names it
+ * @module the driver's handle, a CUmodule
  *
  * Result: 0, or non-zero after a message.
  * Errors: Code that was not passed to an init call is reported; the job goes on.
@@ -116,7 +117,7 @@ int nvshmemx_cumodule_finalize(struct CUmod_st *module);
  * Initialises libshmem in the kernels of a CUDA library that was loaded with the driver's
  * cuLibraryLoad or a similar function. Call it before they use libshmem.
  *
- * @library as the driver names it
+ * @library the driver's handle, a CUlibrary
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
  * include this release of shmem/shmem.cuh.
@@ -133,7 +134,7 @@ int nvshmemx_culibrary_init(struct CUlib_st *library);
  * unloaded. nvshmem_finalize does it for all remaining libraries; after it this call does
  * nothing.
  *
- * @library as the driver names it
+ * @library the driver's handle, a CUlibrary
  *
  * Result: 0, or non-zero after a message.
  * Errors: Code that was not passed to an init call is reported; the job goes on.
