@@ -108,8 +108,10 @@ struct shmemi_state {
     uint32_t net_signals; /* 1: the signals of large puts to a PE come in the order of the puts */
     uint32_t collectives; /* algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0 */
     uint32_t wire_latency; /* what a message between nodes takes, for the model of collective calls: nanoseconds until it has come */
-    uint32_t wire_post; /* nanoseconds for which the sender is busy with each message */
-    uint32_t wire_kib; /* nanoseconds for which it is busy with each KiB of a message, in addition */
+    uint32_t wire_post; /* nanoseconds for which a PE is busy that sends a message and receives one */
+    uint32_t wire_kib; /* nanoseconds for which it is busy with each KiB of both, in addition */
+    uint32_t wire_send; /* percent of these two that a sender takes which receives nothing */
+    uint32_t wire_receive; /* percent of them that a receiver takes which sends nothing */
     int32_t thread_level; /* SHMEM_THREAD_..., which init has granted; the front sets it */
     uint32_t init_count; /* how many calls of init no finalize has matched yet, or SHMEMI_FORKED; the front sets it */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
@@ -129,7 +131,7 @@ struct shmemi_state {
     uint32_t survives; /* 1: SHMEM_ON_FAILURE=return */
     uint32_t report_requests; /* how often a signal has requested reports: each thread that waits writes one when it has changed */
     int32_t report_request_fd; /* an eventfd of the core, written when a report is requested, or 0 */
-    unsigned char pad10[16];
+    unsigned char pad10[8];
     _Alignas(64) uint64_t gpu_started; /* how many copies were put on the stream by calls that do not wait for them (gpu_start) */
     uint64_t gpu_settled; /* so many of them are complete: raised to the value that gpu_started had before a wait for the stream */
     uint32_t kernel_rings; /* 1: kernels push operations into rings */

@@ -102,8 +102,10 @@ type State struct {
 	netSignals      uint32  // 1: the signals of large puts to a PE come in the order of the puts
 	collectives     uint32  // algorithms that collective calls are to use: SHMEMI_COLLECTIVES_..., those of PE 0
 	wireLatency     uint32  // what a message between nodes takes, for the model of collective calls: nanoseconds until it has come
-	wirePost        uint32  // nanoseconds for which the sender is busy with each message
-	wireKib         uint32  // nanoseconds for which it is busy with each KiB of a message, in addition
+	wirePost        uint32  // nanoseconds for which a PE is busy that sends a message and receives one
+	wireKib         uint32  // nanoseconds for which it is busy with each KiB of both, in addition
+	wireSend        uint32  // percent of these two that a sender takes which receives nothing
+	wireReceive     uint32  // percent of them that a receiver takes which sends nothing
 	threadLevel     int32   // SHMEM_THREAD_..., which init has granted; the front sets it
 	initCount       uint32  // how many calls of init no finalize has matched yet, or SHMEMI_FORKED; the front sets it
 	heapFD          int32   // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
@@ -123,7 +125,7 @@ type State struct {
 	survives        uint32    // 1: SHMEM_ON_FAILURE=return
 	reportRequests  uint32    // how often a signal has requested reports: each thread that waits writes one when it has changed
 	reportRequestFD int32     // an eventfd of the core, written when a report is requested, or 0
-	_               [16]byte
+	_               [8]byte
 	gpuStarted      uint64 // how many copies were put on the stream by calls that do not wait for them (gpu_start)
 	gpuSettled      uint64 // so many of them are complete: raised to the value that gpu_started had before a wait for the stream
 	kernelRings     uint32 // 1: kernels push operations into rings

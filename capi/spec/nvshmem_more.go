@@ -32,9 +32,10 @@ func halfRow(f Family) Family {
 	return nvshmemFamily(f)
 }
 
-// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has.
-func nvshmemCollective(f Family) Family {
-	f.Doc += " " + sameForAll
+// nvshmemCollective completes the table row of a collective on a team that NVSHMEM alone has. `same`
+// is the sentence that says which arguments are the same at every PE.
+func nvshmemCollective(f Family, same string) Family {
+	f.Doc += " " + same
 	f.Returns = "0; non-zero when team is NVSHMEM_TEAM_INVALID, and when a PE of the team is lost (SHMEM_ON_FAILURE=return)."
 	f.Errors, f.Order = collErrors, collOrder
 	return nvshmemFamily(f)
@@ -151,7 +152,7 @@ func reduceScatters() []Family {
 			Front: "shmemi_reducescatter(team, dest, source, nreduce, &" + reducer + ", $call)",
 			Doc: "Combines the sources of a team element by element to " + what + ". Each PE gets its part, nreduce elements: " +
 				"PE i of the team gets those from element i * nreduce on.",
-		})
+		}, "Every PE of the team makes the same call with the same arguments, except dest.")
 	}
 	var out []Family
 	for _, r := range []struct {

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x157ebda8aa45460f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc0c506aa7a73ce94
 import "C"

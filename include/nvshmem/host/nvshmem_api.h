@@ -2283,8 +2283,7 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2329,8 +2328,7 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2355,8 +2353,7 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2401,8 +2398,7 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2427,8 +2423,7 @@ int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2473,8 +2468,7 @@ int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2499,8 +2493,7 @@ int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2545,8 +2538,7 @@ int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const siz
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2571,8 +2563,7 @@ int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat1
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2609,8 +2600,7 @@ int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -2647,8 +2637,7 @@ int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE
- * of the team makes the same call: dest and source name the same symmetric objects, and the
- * other arguments are equal.
+ * of the team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements

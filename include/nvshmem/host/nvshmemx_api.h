@@ -571,8 +571,7 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  *
  * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -619,8 +618,7 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -667,8 +665,7 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
  * elements: PE i of the team gets those from element i * nreduce on. Every PE of the team makes
- * the same call: dest and source name the same symmetric objects, and the other arguments are
- * equal.
+ * the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -715,8 +712,7 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Combines the sources of a team element by element to the product. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -763,8 +759,7 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  *
  * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -801,8 +796,7 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  *
  * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
  * nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE of the
- * team makes the same call: dest and source name the same symmetric objects, and the other
- * arguments are equal.
+ * team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
@@ -839,8 +833,7 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  *
  * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
  * its part, nreduce elements: PE i of the team gets those from element i * nreduce on. Every PE
- * of the team makes the same call: dest and source name the same symmetric objects, and the
- * other arguments are equal.
+ * of the team makes the same call with the same arguments, except dest.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @dest symmetric, written at every PE: nreduce elements
