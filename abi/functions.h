@@ -115,8 +115,9 @@ struct shmemi_core {
     int (*context_open)(uint32_t context);
     /* (locked) Sets whether small operations of a context share messages from the first one on. */
     void (*batch)(uint32_t context, int on);
-    /* Reports (1 or 0) whether NICs can access n bytes at an offset of the user heap of a PE, if the
-     * heap is in GPU memory. Of another PE's heap, these are the bytes that the PE has announced. */
+    /* Reports (1 or 0) whether NICs can access n bytes at an offset of the user heap of a PE, if
+     * the heap is in GPU memory. Of another PE's heap, these are the bytes that the PE has
+     * announced. */
     int (*reaches)(int pe, int64_t offset, size_t n);
     /* Called when the program ends. Asks the other PEs to reply when everything that this one has
      * sent has arrived. DONE: all has arrived. PENDING: poll and call again. It does not wait for

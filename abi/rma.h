@@ -27,9 +27,9 @@ enum {
 enum { SHMEMI_RMA_SET, SHMEMI_RMA_ADD };
 
 struct shmemi_rma_options {
-    const char *const *environ_; /* as C's environ: the settings */
-    const void *id;              /* the SHMEMI_RMA_ID bytes that listen has made */
-    int rank, size;              /* this rank's number, and how many ranks there are */
+    const char *const *environ_;      /* as C's environ: the settings */
+    const void *id;                   /* the SHMEMI_RMA_ID bytes that listen has made */
+    int rank, size;                   /* this rank's number, and how many ranks there are */
     struct shmemi_group_queue *queue; /* zeroed; the group uses it until close returns */
     /* Gets errors that no call returns, from any thread, until close returns; NULL: none. */
     void (*log)(const char *text, void *arg);

@@ -29,8 +29,9 @@ enum { FEWEST_HALVED = 8 };
 #define DOUBLE_BYTES ((size_t)64 << 10)
 
 /* What a message costs the PEs of a node beside its sender, in nanoseconds: they share the NIC or
- * the kernel. With 8 PEs on each of two hosts over tcp, blocks of 256 bytes took 22.6 us in one message
- * and 29.8 in one for each PE; with 2 PEs on each 12.2 and 12.4, and blocks of 1 KiB 17.6 and 12.3. */
+ * the kernel. With 8 PEs on each of two hosts over tcp, blocks of 256 bytes took 22.6 us in one
+ * message and 29.8 in one for each PE; with 2 PEs on each 12.2 and 12.4, and blocks of 1 KiB 17.6
+ * and 12.3. */
 enum { SHARED_NS = 200 };
 
 /* How many bytes a PE combines or copies in a nanosecond: some 10 GB/s. */
@@ -245,8 +246,8 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     uint32_t others = t->n_nodes - 1, depth = 0;
     uint32_t children = tree.children < others ? tree.children : others;
     size_t n = (nbytes + tree.piece - 1) / tree.piece;
-    double piece = n > 1 ? (double)tree.piece : (double)nbytes,
-           each = time_to_send(1, piece) / 100, send = children * each * shmemi_state.wire_send,
+    double piece = n > 1 ? (double)tree.piece : (double)nbytes, each = time_to_send(1, piece) / 100,
+           send = children * each * shmemi_state.wire_send,
            receive = each * shmemi_state.wire_receive, longer = send > receive ? send : receive;
     for (uint64_t reached = 0, level = 1; reached < others; depth++) {
         level *= children;
@@ -322,8 +323,8 @@ bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
         return is_selected(SHMEMI_COLLECTIVES_PACKED);
     if (bytes > (alone ? DOUBLE_BYTES : PACK_BYTES))
         return false;
-    double apart = time_direct(t->n_nodes, all / members) +
-                   SHARED_NS * (members - 1) * (t->n_nodes - 1.0);
+    double apart =
+        time_direct(t->n_nodes, all / members) + SHARED_NS * (members - 1) * (t->n_nodes - 1.0);
     if (time_of_doubling(t, all) < apart)
         return true;
     return !alone && !shmemi_in_pairs(t->n_nodes) && time_direct(t->n_nodes, all) <= apart;
