@@ -408,7 +408,7 @@ static bool before(struct preload_frame *f)
             tested = delayed_now();
         } else if (unsent > 0 && delayed_now() > tested + WAIT_TIMEOUT) {
             send_for_waiter(f, pushed_put, sizeof pushed_put);
-            pushed = delayed_now();
+            pushed = pushed_put[0] ? delayed_now() : 0; /* this thread may send none of them */
         }
         pthread_mutex_unlock(&mutex);
         break;
@@ -447,12 +447,14 @@ static void after(struct preload_frame *f)
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
         delayed_set_running(f, c->kind == PRELOAD_KIND_INIT);
     if (c->kind == PRELOAD_KIND_TEST && test_succeeded(f)) {
+        char put[PUT_TEXT];
         pthread_mutex_lock(&mutex);
         bool soon = pushed > 0 && delayed_now() < pushed + SOON;
         pushed = 0;
+        memcpy(put, pushed_put, sizeof put); /* other threads write to it, with the lock */
         pthread_mutex_unlock(&mutex);
         if (soon)
-            report_dependence(f, pushed_put);
+            report_dependence(f, put);
     }
 }
 
