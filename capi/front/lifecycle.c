@@ -19,6 +19,7 @@
 #include "front.h"
 #include "leave.h"
 #include "loader.h"
+#include "lock_late.h"
 #include "modules.h"
 #include "notification.h"
 #include "ranges.h"
@@ -227,6 +228,7 @@ static int initialise(int requested, int *provided, const struct shmemi_chosen_j
         return -1;
     }
     shmemi_failure_open();
+    shmemi_lock_late_open();
     shmemi_barrier_open();
     shmemi_notification_open();
     shmemi_eager_counters_open();

@@ -108,11 +108,19 @@ static void known_by(int pe, uint64_t *words, const char *call)
         words[i] = shmemi_observe(&pe_words[i]);
 }
 
+/* All living PEs know the first `known` losses of this job. */
+static uint32_t known;
+
+/* At init: this job has no losses, and its PEs know none. */
+void shmemi_lock_late_open(void)
+{
+    shmemi_write_once(&known, 0);
+}
+
 /* Reports whether every living PE knows all losses that this one knows. It reads their words, or
  * gets them over the network, again only after a further loss. */
 static bool all_know(const char *call)
 {
-    static uint32_t known; /* all living PEs know the first `known` losses */
     const struct shmemi_state *s = &shmemi_state;
     uint32_t lost = shmemi_observe(&s->n_lost);
     if (shmemi_observe(&known) >= lost)

@@ -6,6 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* At init: forgets what the PEs of an earlier job knew of its losses. */
+void shmemi_lock_late_open(void);
+
 /* Sets a lock after a PE was lost. The calling thread has set this PE's entry in the lock's queue.
  * It waits for the lock; with `once` it only tries, and false means that another PE may have the
  * lock, and that the entry is clear again. */

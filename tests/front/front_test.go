@@ -51,6 +51,9 @@ func TestUntil(t *testing.T) { run(t, "until", "until") }
 // any, and the loss ends the next receive.
 func TestReceive(t *testing.T) { run(t, "receive", "receive", "send", "failure") }
 
+// TestKnown: that all PEs know the losses of one job does not count in the next job of the process.
+func TestKnown(t *testing.T) { run(t, "known") }
+
 // TestCollectiveModel: what the model of collective calls chooses between nodes, over tcp and on EFA.
 func TestCollectiveModel(t *testing.T) { run(t, "model", "model") }
 
