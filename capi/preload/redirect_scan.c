@@ -9,6 +9,8 @@
 #define _GNU_SOURCE
 #include "redirect.h"
 
+#include "symbols.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -136,46 +138,22 @@ static void check_variable(struct scan *s, const char *name)
         add_name(s, name);
 }
 
-/* Returns the number of symbols to search for undefined ones. A GNU hash table covers only the
- * defined symbols, which come last: its second word is the index of the first. */
-static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
-{
-    if (gnu)
-        return ((const uint32_t *)gnu)[1];
-    return sysv ? ((const uint32_t *)sysv)[1] : 0;
-}
-
 /* Checks the names that one loaded object imports: its undefined symbols, and the variables that
  * its copy relocations name. */
 static void scan_object(struct scan *s, const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
 {
-    uintptr_t value[DT_NUM] = {0}, gnu = 0;
-    for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag >= 0 && d->d_tag < DT_NUM)
-            value[d->d_tag] = d->d_un.d_ptr;
-        else if (d->d_tag == DT_GNU_HASH)
-            gnu = d->d_un.d_ptr;
-    }
-    /* The loader has added the base to these addresses, but not in a read-only dynamic section: an
-     * address below the base still lacks it. */
-    uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH],
-                              &value[DT_RELA], &gnu};
-    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
-        if (*addresses[i] && *addresses[i] < info->dlpi_addr)
-            *addresses[i] += info->dlpi_addr;
-    const ElfW(Sym) *symbols = (const ElfW(Sym) *)value[DT_SYMTAB];
-    const char *strings = (const char *)value[DT_STRTAB];
-    if (!symbols || !strings)
+    struct preload_symbols o = preload_symbols_read(info->dlpi_addr, dynamic);
+    if (!o.symbols)
         return;
-    size_t n = n_symbols(gnu, value[DT_HASH]);
+    size_t n = preload_symbols_used(&o);
     for (size_t i = 1; i < n; i++)
-        if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name)
-            check_function(s, strings + symbols[i].st_name);
+        if (o.symbols[i].st_shndx == SHN_UNDEF && o.symbols[i].st_name)
+            check_function(s, o.strings + o.symbols[i].st_name);
     /* A copy relocation names a variable of a library that the program itself refers to. */
-    const ElfW(Rela) *relocations = (const ElfW(Rela) *)value[DT_RELA];
-    for (size_t i = 0; relocations && i < value[DT_RELASZ] / sizeof *relocations; i++)
+    const ElfW(Rela) *relocations = o.relocations[0].first;
+    for (size_t i = 0; relocations && i < o.relocations[0].n; i++)
         if (ELF64_R_TYPE(relocations[i].r_info) == R_X86_64_COPY)
-            check_variable(s, strings + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name);
+            check_variable(s, o.strings + o.symbols[ELF64_R_SYM(relocations[i].r_info)].st_name);
 }
 
 /* Callback of dl_iterate_phdr: checks the imports of each object except the other library itself.

@@ -125,11 +125,11 @@ func shim(t *testing.T) string {
 }
 
 // program compiles a program of testdata against libshmem.so.
-func program(t *testing.T, name string) string {
+func program(t *testing.T, name string, flags ...string) string {
 	t.Helper()
 	build := need.Build(t)
 	out := filepath.Join(t.TempDir(), name)
-	cc.Source(t, out, filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem", "-ldl")
+	cc.Source(t, out, filepath.Join("testdata", name+".c"), append(flags, "-L"+filepath.Join(build, "lib"), "-lshmem", "-ldl")...)
 	return out
 }
 

@@ -188,6 +188,8 @@ func TestRefused(t *testing.T) {
 	strange := filepath.Join(dir, "strange")
 	gcc(t, "-shared", "-fPIC", "testdata/stranger.c", "-o", stranger, "-Wl,-soname,libsma.so.1")
 	gcc(t, "-x", "c", "-", "-x", "none", "-o", strange, stranger, "-Wl,-rpath,"+dir)
+	hidden := filepath.Join(dir, "libhidden.so")
+	gcc(t, "-shared", "-fPIC", "testdata/hidden.c", "-o", hidden)
 	// Before LD_LIBRARY_PATH, which shmemrun sets.
 	other, same := filepath.Join(dir, "libshmem.so"), filepath.Join(dir, "same")
 	gcc(t, "-shared", "-fPIC", "testdata/stranger.c", "-o", other, "-Wl,-soname,libshmem.so")
@@ -204,6 +206,7 @@ func TestRefused(t *testing.T) {
 		{"extension", []string{openMPI(t, "unknown.c", "-DEXTENSION")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes shmemx_alltoall_global_nb from .*liboshmem.*, and libshmem has no such names \(compile the program .*\)`},
 		{"oldest", []string{openMPI(t, "unknown.c", "-DOLDEST")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes num_pes from `},
 		{"profiling", []string{openMPI(t, "unknown.c", "-DPROFILING")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes pshmem_barrier_all from `},
+		{"library without exports", []string{openMPI(t, "bad.c", "-Wl,--no-as-needed", hidden)}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes pshmem_barrier_all from `},
 		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes mca_spml from `},
 		{"stranger", []string{strange}, "redirect", `redirect: shmem_init \(PE [01]\): .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},
 		{"stranger of the same name", []string{same}, "redirect", `redirect: shmem_init \(PE [01]\): .*libshmem\.so is no library whose handles and constants are known`},
