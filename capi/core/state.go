@@ -119,7 +119,11 @@ func fill(s *State, j *job.Job) {
 // the members that are also read outside a job, and the members that fill sets only for some jobs:
 // the next job of the process would find the values of this one.
 func empty(s *State) {
-	s.nPEs, s.notifyCount, s.fastOrder, s.reportRequestFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.netSignals, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.heapSize, s.reportRequestFD, s.uncounted, s.kernelRings = 0, 0, 0, 0, 0, 0
+	s.gpu, s.copiesApart, s.p2p, s.fastOrder, s.growsTogether = 0, 0, 0, 0, 0
+	s.crowded, s.nodeCrowded, s.moves = 0, 0, 0
+	s.networked, s.netChunk, s.netMessage, s.netNotified, s.netOrdered, s.netSignals = 0, 0, 0, 0, 0, 0
+	s.collectives, s.wireLatency, s.wirePost, s.wireKib, s.wireSend, s.wireReceive = 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}
