@@ -231,8 +231,9 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team)
 {
-    struct plan p = {start, stride, size, contexts_of(config, config_mask, __func__), false};
-    return split_strided(parent_team, p, /* each */ true, new_team, "nvshmem_team_split_strided");
+    static const char call[] = "nvshmem_team_split_strided";
+    struct plan p = {start, stride, size, contexts_of(config, config_mask, call), false};
+    return split_strided(parent_team, p, /* each */ true, new_team, call);
 }
 
 /* Implements shmem_team_split_2d: this PE's row and column of the parent, xrange PEs wide, are two

@@ -46,6 +46,7 @@ func TestBad(t *testing.T) {
 		{"ask", program, nil, 134, "shmem: PE 0: nvshmem_team_my_pe: team 8 does not exist" + of},
 		{"stale", program, nil, 134, "shmem: PE 0: nvshmem_barrier: team 1031" + overridden},
 		{"again", program, nil, 134, "shmem: PE 0: nvshmem_team_translate_pe: team 1031" + overridden},
+		{"contexts", program, nil, 134, "shmem: PE 0: nvshmem_team_split_strided: num_contexts is -1 (use 0 or more)"},
 		{"pe", program, nil, 134, "shmem: PE 0: nvshmem_int_p: PE 1 does not exist, there are 1 (use 0 to nvshmem_n_pes() - 1)"},
 		{"finalized", program, nil, 134, finalized},
 	} {

@@ -56,6 +56,11 @@ int main(int argc, char **argv)
         nvshmem_team_destroy(team);
         nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, nvshmem_n_pes(), NULL, 0, &next);
         nvshmem_team_translate_pe(team, 0, NVSHMEM_TEAM_WORLD);
+    } else if (strcmp(what, "contexts") == 0) {
+        nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+        config.num_contexts = -1;
+        nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, nvshmem_n_pes(), &config,
+                                   NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, &team);
     } else if (strcmp(what, "pe") == 0) {
         int *box = nvshmem_malloc(sizeof *box);
         nvshmem_int_p(box, 1, nvshmem_n_pes());
