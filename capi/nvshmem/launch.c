@@ -101,6 +101,8 @@ static int open_runtime(const char *call)
     for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
         found = library != NULL && fill_runtime(library);
+        if (library != NULL && !found)
+            dlclose(library); /* the program may unload it */
     }
     pthread_mutex_unlock(&mutex);
     if (found)

@@ -17,6 +17,8 @@ func TestLaunch(t *testing.T) {
 	program, runtime := filepath.Join(t.TempDir(), "launch"), filepath.Join(t.TempDir(), "libcudart.so.13")
 	compile(t, "gcc", "-O1", "testdata/launch.c", "-o", program, "-L"+filepath.Join(build, "lib"), "-lnvshmem_host", "-ldl")
 	compile(t, "gcc", "-shared", "-fPIC", "testdata/cudart.c", "-o", runtime)
+	lacks := filepath.Join(t.TempDir(), "libcudart.so.13")
+	compile(t, "gcc", "-shared", "-fPIC", "-DLACKS", "-Wl,-soname,libcudart.so.13", "testdata/cudart.c", "-o", lacks)
 	const (
 		without = ": the process has no libcudart.so with cudaLaunchKernelExC (call the inline form of nvshmemx.h, or link the program with -cudart shared)\n"
 		launch  = "shmem: nvshmemx_collective_launch"
@@ -45,6 +47,7 @@ func TestLaunch(t *testing.T) {
 ` + null + launch + `: a block of 1024 threads does not run: the kernel takes 128 registers a thread, with which a block has at most 512 (compile it with __launch_bounds__(1024), or launch smaller blocks)
 ` + launch + `: a block with 5100 bytes of shared memory does not run (launch with less)
 `},
+		"lacks a function": {[]string{lacks, "lacks"}, "3\n0\n", launch + without},
 		"none": {nil, "3: -1\n3\n3\n3\n1\n3\n3\n1\n3\n3\n",
 			launch + "_query_gridsize" + without + launch + without + launch + without + launch + without +
 				launch + ": a block of 0 threads (pass a kernel, and blocks of 1 to 1024 threads)\n" + launch + without + launch + "_attr" + without + null + launch + without + launch + without},

@@ -1,5 +1,6 @@
 /* A CUDA runtime with one GPU of 4 processors, which hold two blocks of up to 256 threads each.
- * It prints each launch. No block of more than 512 threads, or with more than 4 KiB, runs. */
+ * It prints each launch. No block of more than 512 threads, or with more than 4 KiB, runs.
+ * With LACKS it is another version, which lacks a function. */
 #include <stdio.h>
 
 struct config {
@@ -56,11 +57,13 @@ int cudaLaunchKernelExC(const struct config *c, const void *func, void **args)
     return 0;
 }
 
+#ifndef LACKS
 int cudaFuncGetAttributes(struct attributes *a, const void *func)
 {
     *a = (struct attributes){100, 0, 0, 512, 128};
     return func == NULL;
 }
+#endif
 
 const char *cudaGetErrorString(int error)
 {

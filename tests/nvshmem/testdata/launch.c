@@ -1,4 +1,5 @@
-/* The collective launch for callers that look its names up. The argument is a CUDA runtime. */
+/* The collective launch for callers that look its names up. The argument is a CUDA runtime. With
+ * "lacks" behind it the runtime lacks a function: the launch fails, and does not keep it loaded. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -28,6 +29,14 @@ int main(int argc, char **argv)
     const struct dim none = {0, 0, 0}, block = {128, 2, 1}, large = {512, 1, 1}, three = {3, 3, 1};
     void *func = (void *)0x10, *stream = (void *)0x20, **args = (void **)0x30;
     int most = -1;
+    if (argc > 2) {
+        void *runtime = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        int rc = nvshmemx_collective_launch(func, none, block, args, 64, stream);
+        printf("%d\n", runtime != NULL ? rc : -1);
+        dlclose(runtime);
+        printf("%d\n", dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD) != NULL);
+        return 0;
+    }
     if (argc > 1 && dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) == NULL)
         return 2;
     int rc = nvshmemx_collective_launch_query_gridsize(func, block, args, 0, &most);
