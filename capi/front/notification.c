@@ -205,6 +205,8 @@ int shmemi_notification_alloc(int n, const char *call)
     ranged = true;
     /* This is also a barrier: no PE notifies before all have set the counters to 0. */
     check_equal_on_all(n, "the number of counters", call);
+    /* If a PE is lost, the range stays allocated here: a PE whose call had ended before may notify
+     * its counters, and no later call of the job allocates or frees any. */
     return shmemi_collective_end() ? first : -1;
 }
 
