@@ -187,7 +187,8 @@ void preload_writer_flush(bool last)
             write_round();
         return;
     }
-    atomic_store(&leave, last);
+    if (last) /* else another thread may wait for the writer's end */
+        atomic_store(&leave, true);
     preload_writer_wake();
     for (int waited = 0; waited < FLUSH_MS;) {
         uint32_t now = atomic_load(&served);

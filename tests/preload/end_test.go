@@ -88,6 +88,16 @@ func TestFullAndLost(t *testing.T) {
 	}
 }
 
+// TestFlushes: the writer ends at the end of the process, also while another thread flushes.
+func TestFlushes(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "flushes")
+	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I../../capi/preload", "-I"+filepath.Join(need.Build(t), "gen", "preload"),
+		"-o", exe, "testdata/flushes.c")
+	if out := (job{}).run(t, exe); out != "the writer has ended\n" {
+		t.Errorf("output %q", out)
+	}
+}
+
 // TestDirectory: a directory that cannot be made, and one that another process writes to.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
