@@ -191,7 +191,7 @@ func (l *Log) Close() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines = zerolog.Nop()
+	l.lines, l.out = zerolog.Nop(), io.Discard
 	if l.file == nil {
 		return nil
 	}

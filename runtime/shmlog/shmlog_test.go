@@ -92,9 +92,12 @@ func TestALineIsOneLine(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
+	out.Reset()
 	l.Printf("heap", config.LogError, "late")
-	if strings.Contains(out.String(), "late") {
-		t.Error("a closed log prints")
+	l.Say("heap", config.LogError, "late")
+	l.SayWith("heap", config.LogError, "PE 3", "late", []string{"later"})
+	if err := l.Print("late\nlater\n"); err != nil || out.Len() != 0 {
+		t.Errorf("a closed log prints %q, %v", out.String(), err)
 	}
 	var none *Log
 	none.SetPE(1)
