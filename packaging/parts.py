@@ -115,30 +115,38 @@ def of_wheel(folder: Path, package: str, licence_name: str, use: str) -> Part:
     return Part(name, version, licence_name, f"pkg:pypi/{package}@{version}", use, text)
 
 
-def headers(name: str, file: str, licence_name: str, version: str) -> Part:
-    """A library whose header has functions that are compiled in, with the header's own notice.
+class Numbers(NamedTuple):
+    """How a header writes its version: a pattern with a group for each number, of this base."""
 
-    version is a pattern with a group for each number.
-    """
+    pattern: str
+    base: int
+
+    def of(self, header: str) -> str:
+        """The version, such as 2.8; empty if the header has none."""
+        found = re.search(self.pattern, header)
+        return ".".join(str(int(n, self.base)) for n in found.groups()) if found else ""
+
+
+def headers(name: str, file: str, licence_name: str, version: Numbers) -> Part:
+    """A library whose header has functions that are compiled in, with the header's own notice."""
     command = [*shlex.split(os.environ.get("CC") or "gcc"), "-E", "-M", "-x", "c", "-"]
     done = subprocess.run(command, input=f"#include <{file}>\n", capture_output=True, text=True)
     found = [w for w in done.stdout.split() if w.endswith("/" + file)]
     if done.returncode != 0 or not found:
         sys.exit(f"parts: {command[0]} finds no {file} (install the headers of {name})")
     text = Path(found[0]).read_text(errors="replace")
-    number = re.search(version, text)
-    if not number:
+    at = version.of(text)
+    if not at:
         sys.exit(f"parts: {found[0]} has no version (mend the pattern in packaging/parts.py)")
-    at = ".".join(str(int(n)) for n in number.groups())
     comment = text[text.index("/*") + 2 : text.index("*/")]
     notice = re.sub(r"(?m)^ *\* ?", "", comment).strip() + "\n"
     use, purl = "functions of its headers", f"pkg:generic/{name}@{at}"
     return Part(name, at, licence_name, purl, use, notice)
 
 
-# Major and minor number in the headers: macros of their own, and 0x00020800 for hwloc 2.8.
-LIBFABRIC = r"FI_MAJOR_VERSION\s+(\d+)\s+#define\s+FI_MINOR_VERSION\s+(\d+)"
-HWLOC = r"HWLOC_API_VERSION\s+0x0*(\d+?)(\d\d)00\b"
+# Major and minor number in the headers: macros of their own, and 0x00020b00 for hwloc 2.11.
+LIBFABRIC = Numbers(r"FI_MAJOR_VERSION\s+(\d+)\s+#define\s+FI_MINOR_VERSION\s+(\d+)", 10)
+HWLOC = Numbers(r"HWLOC_API_VERSION\s+0x0*([\da-f]+?)([\da-f]{2})[\da-f]{2}\b", 16)
 
 
 def parts(zig: Path | None, nvtx: Path | None) -> list[Part]:

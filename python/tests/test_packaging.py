@@ -185,6 +185,13 @@ def test_the_bill_of_materials(listed: list[parts.Part]) -> None:
     assert all(c["purl"].startswith("pkg:") for c in bom["components"])
 
 
+@pytest.mark.parametrize(
+    "number, version", [("0x00020800", "2.8"), ("0x00020b00", "2.11"), ("0x00030000", "3.0")]
+)
+def test_the_version_of_hwloc(number: str, version: str) -> None:
+    assert parts.HWLOC.of(f"#define HWLOC_API_VERSION {number}\n") == version
+
+
 def test_a_licence_that_is_not_known() -> None:
     with pytest.raises(SystemExit, match=r"the licence of a/b is none of .*add a sentence of it"):
         parts.licence("a/b", "All rights reserved.")
