@@ -9,14 +9,18 @@
 #include <string.h>
 
 /* The operands of collectives, which are symmetric memory. */
-static int *failed, *first; /* this PE if it has an error, else n_pes; and the least of all PEs */
+static int *failed; /* this PE if it has an error, else n_pes */
+/* The least of all PEs, of this call and of the one before in turns: another PE may begin the next
+ * call before this PE has read its word of this one. No PE begins the call after that, because the
+ * next one needs this PE. */
+static int *firsts;
 static unsigned char *mine, *theirs; /* the bytes of this PE, and those of PE 0 */
 
 void agree_init(void)
 {
     struct symmetric heap = {0};
     failed = symmetric_alloc(&heap, sizeof *failed);
-    first = symmetric_alloc(&heap, sizeof *first);
+    firsts = symmetric_alloc(&heap, 2 * sizeof *firsts);
     mine = symmetric_alloc(&heap, AGREE_SAME_BYTES);
     theirs = symmetric_alloc(&heap, AGREE_SAME_BYTES);
     if (!heap.full)
@@ -35,7 +39,8 @@ void agree_init(void)
 
 void agree(const char *error)
 {
-    int me = shmem_my_pe(), n_pes = shmem_n_pes();
+    static int calls;
+    int me = shmem_my_pe(), n_pes = shmem_n_pes(), *first = &firsts[calls++ % 2];
     *failed = error ? me : n_pes;
     shmem_int_min_reduce(SHMEM_TEAM_WORLD, first, failed, 1);
     if (*first == n_pes)
