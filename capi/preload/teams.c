@@ -157,7 +157,8 @@ static const struct team *team_of_handle(uintptr_t handle)
  * log_stride in bits 29 to 33, n below. Returns NULL if a number is out of range. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
-    if (n <= 0 || n > job_pes || log_stride < 0 || log_stride > 30 || start < 0)
+    if (n <= 0 || n > job_pes || log_stride < 0 || log_stride > 30 || start < 0 ||
+        start + ((int64_t)(n - 1) << log_stride) >= job_pes)
         return NULL;
     uintptr_t key =
         (uintptr_t)(unsigned)start << 34 | (uintptr_t)(unsigned)log_stride << 29 | (unsigned)n;

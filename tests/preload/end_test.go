@@ -88,12 +88,19 @@ func TestFullAndLost(t *testing.T) {
 	}
 }
 
+// TestActiveSets: an active set is a team if all its PEs are in the job.
+func TestActiveSets(t *testing.T) { runUnit(t, "active", "passed\n") }
+
 // TestFlushes: the writer ends at the end of the process, also while another thread flushes.
-func TestFlushes(t *testing.T) {
-	exe := filepath.Join(t.TempDir(), "flushes")
-	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I../../capi/preload", "-I"+filepath.Join(need.Build(t), "gen", "preload"),
-		"-o", exe, "testdata/flushes.c")
-	if out := (job{}).run(t, exe); out != "the writer has ended\n" {
+func TestFlushes(t *testing.T) { runUnit(t, "flushes", "the writer has ended\n") }
+
+// runUnit compiles and runs a program of testdata that includes a unit of the shim.
+func runUnit(t *testing.T, name, want string) {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), name)
+	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I../../capi/preload",
+		"-I"+filepath.Join(need.Build(t), "gen", "preload"), "-o", exe, "testdata/"+name+".c")
+	if out := (job{}).run(t, exe); out != want {
 		t.Errorf("output %q", out)
 	}
 }
