@@ -218,6 +218,10 @@ int main(int argc, char **argv)
     in = symmetric(slots), made = symmetric(slots);
     arrived = symmetric((size_t)(local * n)), ready = symmetric((size_t)experts);
     queue = malloc((size_t)local * sizeof *queue);
+    if (queue == NULL) {
+        fprintf(stderr, "host: allocate a list of %d contexts: out of memory\n", local);
+        shmem_global_exit(2);
+    }
     for (int q = 0; q < local; q++)
         if (shmem_ctx_create(0, &queue[q]) != 0)
             shmem_global_exit(2);

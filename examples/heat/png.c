@@ -82,8 +82,8 @@ bool write_png(const char *name, const double *values, size_t width, size_t heig
     size_t row = 1 + 3 * width, n = row * height; /* a byte before each row: no filter */
     size_t blocks = (n + STORED - 1) / STORED;
     uint8_t *raw = calloc(n, 1);
-    struct out o = {fopen(name, "wb"), 0};
-    if (raw == NULL || o.file == NULL) {
+    struct out o = {raw == NULL ? NULL : fopen(name, "wb"), 0};
+    if (o.file == NULL) {
         free(raw);
         return false;
     }
