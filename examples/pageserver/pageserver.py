@@ -162,12 +162,16 @@ class Client:
 
     def read(self, keys: list[int]) -> int:
         """Gets the pages that are there, in one call; returns how many have the right content."""
-        found = [p for p in self.ask(do="find", keys=keys)["pages"] if p is not None]
+        pages = self.ask(do="find", keys=keys)["pages"]
+        found = {key: p for key, p in zip(keys, pages, strict=True) if p is not None}
         here = np.zeros((len(found), PAGE // 8), np.uint64)
-        request = self.mesh.get(self.pages, [(here[i], PAGE * p) for i, p in enumerate(found)])
+        request = self.mesh.get(
+            self.pages, [(here[i], PAGE * p) for i, p in enumerate(found.values())]
+        )
         while not request.test():
             time.sleep(0)  # a model would compute meanwhile
-        return sum(bool((page == content(int(page[0]))).all()) for page in here)
+        pairs = zip(found, here, strict=True)
+        return sum(bool((page == content(key)).all()) for key, page in pairs)
 
 
 def main() -> None:

@@ -9,13 +9,17 @@ from launch import ROOT, variables
 
 EXAMPLE = ROOT / "examples" / "pageserver" / "pageserver.py"
 
-# A client that stays until it is killed.
+# A client that stays until it is killed. It writes the page of key 999 for key 998, too.
 LASTING = f"""
 import sys, time
 sys.path.insert(0, {str(EXAMPLE.parent)!r})
 from pageserver import *
 client = Client(Path(sys.argv[1]) / "s", (Path(sys.argv[1]) / "secret").read_bytes(), "tcp")
 client.write([999])
+(wrong,) = client.ask(do="place", keys=[998])["pages"]
+there = shmem.MeshSignal(client.ready, 8 * wrong, 1)
+client.mesh.put(client.pages, [(content(999), PAGE * wrong)], signal=there).wait()
+client.mesh.flush(0).wait()
 print("written", flush=True)
 time.sleep(600)
 """
@@ -64,9 +68,10 @@ def test_clients_come_and_go(tmp_path: Path) -> None:
     lasting.communicate()
     ends(start("read", tmp_path, "0", "600"), "600 pages are right")
     ends(start("read", tmp_path, "999", "1"), "1 pages are right")
+    ends(start("read", tmp_path, "998", "2"), "1 pages are right")
     said = ""
-    # The two writers and the three readers that were served have left; `lasting` was killed.
-    while "cannot be reached any more" not in said or said.count("has left the mesh") < 5:
+    # The two writers and the four readers that were served have left; `lasting` was killed.
+    while "cannot be reached any more" not in said or said.count("has left the mesh") < 6:
         line = server.stdout.readline()
         assert line, said
         said += line
