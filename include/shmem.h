@@ -2659,7 +2659,8 @@ int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t 
  * shmem_<T>_collect, shmem_collectmem
  *
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
- * Every PE of the team makes the same call with the same arrays, each with its own nelems.
+ * Every PE of the team makes the same call with the same dest, each with its own nelems. source
+ * may be another array on each PE, which OpenSHMEM does not promise.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE: room for the arrays of all PEs

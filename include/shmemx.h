@@ -1208,7 +1208,7 @@ int shmemx_mesh_status(uint64_t mesh, int member);
  * words that members signal.
  *
  * @mesh as shmemx_mesh_open has set it
- * @base symmetric, written at pe: memory of this process, at a multiple of 8
+ * @base memory of this process, at a multiple of 8
  * @nbytes how many bytes: 1 to 2^44
  * @region output: set to the region
  *

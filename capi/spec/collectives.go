@@ -142,7 +142,8 @@ var collectives = Chapter{
 			},
 			Front: "shmemi_collect(team, dest, source, $nbytes, $call)",
 			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
-				"every PE. Every PE of the team makes the same call with the same arrays, each with its own nelems.",
+				"every PE. Every PE of the team makes the same call with the same dest, each with its own nelems. " +
+				"source may be another array on each PE, which OpenSHMEM does not promise.",
 			Returns: collReturns, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},

@@ -146,7 +146,7 @@ var meshCalls = []Family{
 	meshRow(Family{
 		Name: "register",
 		Params: []Param{
-			meshMesh, {Name: "base", C: "void *", Role: Written, Doc: "memory of this process, at a multiple of 8"},
+			meshMesh, {Name: "base", C: "void *", Doc: "memory of this process, at a multiple of 8"},
 			{Name: "nbytes", C: "size_t", Doc: "how many bytes: 1 to 2^44"},
 			{Name: "region", C: "uint64_t *", Role: Result, Doc: "set to the region"},
 		},
