@@ -8,8 +8,6 @@
  * A time includes the launch of one kernel for all iterations of a batch, or the wait for the end
  * of the stream; so single operations are not timed here.
  */
-#include <cstdlib>
-
 #include "gpu.cuh"
 
 namespace
@@ -308,29 +306,17 @@ const std::vector<struct figure> &figures()
     return all;
 }
 
-// Returns the number that selects the GPU of this PE, from the variable of the launcher that has
-// started it: the PE's number on its host or, by shmemrun, in the job. Without any of them it is 0.
-int local_number()
-{
-    for (const char *name :
-         {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
-        if (const char *text = getenv(name))
-            return atoi(text);
-    return 0;
-}
-
 } // namespace
 
 extern "C" const struct figure *const perf_tables[] = {figures().data(), stream_figures(),
                                                        collective_figures(), NULL};
 
-// Before shmem_init: chooses the GPU of this PE.
+// Before shmem_init, which chooses the GPU of this PE, by the PE's number on its host: ends the
+// program if there is no GPU, or no driver for this CUDA runtime.
 extern "C" void perf_start(void)
 {
     int n = 0;
     check_cuda(cudaGetDeviceCount(&n), "count GPUs");
-    check_cuda(cudaSetDevice(local_number() % (n > 0 ? n : 1)), "take a GPU");
-    check_cuda(cudaFree(nullptr), "open the GPU");
 }
 
 // After shmem_init: allocates what the figures need.

@@ -285,8 +285,13 @@ static void allocate(void)
     dst = symmetric(room);
     facts_here = symmetric(FACTS);
     bytes = malloc(room > FACTS ? room : FACTS);
-    if (bytes == NULL)
+    if (bytes == NULL) {
+        fprintf(stderr,
+                "shmem-perf: allocate %zu bytes for patterns: out of memory (measure smaller "
+                "sizes)\n",
+                room);
         shmem_global_exit(1);
+    }
     snprintf(bytes, FACTS, "%s", facts);
     store(facts_here, bytes, FACTS);
     shmem_barrier_all();

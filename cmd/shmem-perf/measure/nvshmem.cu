@@ -84,6 +84,19 @@ void check(cudaError_t status)
         fail("copy", cudaGetErrorString(status));
 }
 
+// Chooses the GPU of a PE, which NVSHMEM wants before init. All PEs are on this host.
+void take_gpu(int pe)
+{
+    int n = 0;
+    cudaError_t status = cudaGetDeviceCount(&n);
+    if (status == cudaSuccess)
+        status = cudaSetDevice(pe % n);
+    if (status == cudaSuccess)
+        status = cudaFree(nullptr); // opens it
+    if (status != cudaSuccess)
+        fail("take a GPU", cudaGetErrorString(status));
+}
+
 // Adds 1 to a word. NVSHMEM has atomic operations for kernels only.
 __global__ void increment(long *dest, int pe)
 {
@@ -99,6 +112,7 @@ void shmem_init(void)
 {
     int pe = atoi(variable("SHMEM_LAUNCHER_PE")), pes = atoi(variable("SHMEM_LAUNCHER_NPES"));
     std::string file = variable("PERF_MEETING");
+    take_gpu(pe);
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     if (pe != 0)
         read_id(file, &id);
