@@ -80,7 +80,7 @@ SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t n
 {
     shmemi_fence_system();
 #pragma unroll 1
-    for (uint32_t i = 0; noted >> i != 0 && i < SHMEMI_QUIETED; i++) {
+    for (uint32_t i = 0; i < SHMEMI_QUIETED && noted >> i != 0; i++) {
         struct shmemi_ring_near *near = shmemi_near_of(&rings[i]);
         if ((noted >> i & 1) == 0)
             continue;
