@@ -44,13 +44,17 @@ var callTexts = [...]string{
 }
 
 // CallText formats the purpose of a driver call to continue a sentence. noted has the Call in the
-// upper half and the PE in the lower one.
+// upper half and the PE in the lower one. It may come from the page of another process, which may
+// write anything there: the text of a number that is no Call is empty.
 func CallText(noted uint64) string {
-	w := Call(noted >> 32)
-	if w >= CallPut && w <= CallCame {
+	number := noted >> 32
+	if number >= uint64(len(callTexts)) {
+		return ""
+	}
+	if w := Call(number); w >= CallPut && w <= CallCame {
 		return fmt.Sprintf(callTexts[w], libshmem.PE(uint32(noted)))
 	}
-	return callTexts[w]
+	return callTexts[number]
 }
 
 // Work is the work that was put into a stream and that the stream has not carried out. A driver may

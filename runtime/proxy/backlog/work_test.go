@@ -20,6 +20,15 @@ func TestCallText(t *testing.T) {
 	}
 }
 
+// TestNoCall: a page of another process may have any number for a call.
+func TestNoCall(t *testing.T) {
+	for _, number := range []uint64{uint64(CallHolds) + 1, 255, 256 + uint64(CallPut), 1<<32 - 1} {
+		if text := CallText(number<<32 | 7); text != "" {
+			t.Errorf("call %d is %q", number, text)
+		}
+	}
+}
+
 // TestWork: the text names operations and bytes, and the purpose of the oldest, as far as there are
 // any.
 func TestWork(t *testing.T) {
