@@ -48,6 +48,8 @@ const (
 	FaultToken        = 16         // eager transfers: the slot has a token of another size; address is that size, length the expected one
 	FaultCounter      = 17         // there is no such notification counter; address is the counter, length how many there are
 	FaultCount        = 18         // a number that no notification counter can have; length is the number
+	FaultBytes        = 19         // eager transfers: no token has so many bytes; length is the number
+	FaultNoTile       = 20         // eager transfers: there is no such tile; length is the tile
 	EagerNone         = 0          // no tile: one signal behind all of the data
 	EagerNotify       = 1          // no tile: the same bytes in one write, and a notification that comes with it
 	EagerPacket       = 8          // is one store

@@ -249,6 +249,8 @@ var Constants = join([]Constant{
 	{"FAULT_TOKEN", "FaultToken", 16, "eager transfers: the slot has a token of another size; address is that size, length the expected one"},
 	{"FAULT_COUNTER", "FaultCounter", 17, "there is no such notification counter; address is the counter, length how many there are"},
 	{"FAULT_COUNT", "FaultCount", 18, "a number that no notification counter can have; length is the number"},
+	{"FAULT_BYTES", "FaultBytes", 19, "eager transfers: no token has so many bytes; length is the number"},
+	{"FAULT_NO_TILE", "FaultNoTile", 20, "eager transfers: there is no such tile; length is the tile"},
 
 	// Tiles of eager transfers (device/shmem/eager_layout.h), and the bytes of signal in each.
 	{"EAGER_NONE", "EagerNone", 0, "no tile: one signal behind all of the data"},

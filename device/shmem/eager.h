@@ -54,8 +54,10 @@ SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
                                       uint64_t nbytes, int tile)
 {
-    if (!shmemi_eager_tile_valid(tile) || nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
-        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, image->job.me, nbytes,
+    if (nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
+        shmemi_fault(image, SHMEMI_FAULT_BYTES, call, image->job.me, 0 /* no address */, nbytes);
+    if (!shmemi_eager_tile_valid(tile))
+        shmemi_fault(image, SHMEMI_FAULT_NO_TILE, call, image->job.me, 0 /* no address */,
                      (uint64_t)(int64_t)tile);
 }
 

@@ -64,6 +64,8 @@
 #define SHMEMI_FAULT_TOKEN 16 /* eager transfers: the slot has a token of another size; address is that size, length the expected one */
 #define SHMEMI_FAULT_COUNTER 17 /* there is no such notification counter; address is the counter, length how many there are */
 #define SHMEMI_FAULT_COUNT 18 /* a number that no notification counter can have; length is the number */
+#define SHMEMI_FAULT_BYTES 19 /* eager transfers: no token has so many bytes; length is the number */
+#define SHMEMI_FAULT_NO_TILE 20 /* eager transfers: there is no such tile; length is the tile */
 #define SHMEMI_EAGER_NONE 0 /* no tile: one signal behind all of the data */
 #define SHMEMI_EAGER_NOTIFY 1 /* no tile: the same bytes in one write, and a notification that comes with it */
 #define SHMEMI_EAGER_PACKET 8 /* is one store */

@@ -108,7 +108,7 @@ const hopper = "attribute75=9 attribute118=200"
 var oldBytes = regexp.MustCompile(`: \d+ wrong`)
 
 // TestEagerRefused: a kernel reports tokens with notifications that are out of turn or of another
-// size, and a slot without a counter.
+// size, tokens and tiles of sizes that do not exist, and a slot without a counter.
 func TestEagerRefused(t *testing.T) {
 	build := need.Build(t)
 	program := emulate(t, build, "eager")
@@ -121,12 +121,15 @@ func TestEagerRefused(t *testing.T) {
 		{"shmemx_eager_ready", queue.FaultEpoch, 1, 2},
 		{"shmemx_eager_wait", queue.FaultEpoch, 2, 1},
 		{"shmemx_eager_recv", queue.FaultToken, 92, 100},
+		{"shmemx_eager_size", queue.FaultBytes, 0, 0},
+		{"shmemx_eager_size", queue.FaultBytes, 0, 1<<30 + 1},
+		{"shmemx_eager_size", queue.FaultNoTile, 0, 12},
 		{"shmemx_eager_send", queue.FaultCounter, 4096, 4096},
 	} {
 		cmd := job(build, "-n", "1", "--timeout", "60", program, "refused", strconv.Itoa(i))
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
 		out, err := cmd.CombinedOutput()
-		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address %#x, length %d\n`, c.fault, spec.CallNumber(c.call), c.address, c.of)
+		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address (?:0x)?%x, length %d\n`, c.fault, spec.CallNumber(c.call), c.address, c.of)
 		if err == nil || !regexp.MustCompile(want).Match(out) {
 			t.Errorf("case %d: %v, without %q\n%s", i, err, want, out)
 		}

@@ -567,6 +567,15 @@ KERNEL refused(int which, shmemx_eager_t e, const char *source, int self)
             shmemi_eager_signal(92, 1);
         (shmemx_eager_recv)(&e, 1, (char *)e.slots, 1);
         break;
+    case 4: /* a token without bytes, or with too many; a tile that does not exist */
+        (void)(shmemx_eager_size)(0, SHMEMX_EAGER_LINE);
+        break;
+    case 5:
+        (void)(shmemx_eager_size)((1ul << 30) + 1, SHMEMX_EAGER_LINE);
+        break;
+    case 6:
+        (void)(shmemx_eager_size)(100, 12);
+        break;
     default: /* a counter that does not exist */
         other.counter = 4096;
         (shmemx_eager_send)(&other, 0, source, 1, self);

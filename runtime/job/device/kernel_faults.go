@@ -185,6 +185,10 @@ func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 		return fmt.Sprintf("slot %d does not exist, there are %d", r.Address, r.Length), "use 0 to count - 1 of the slots that shmemx_eager_create has made"
 	case queue.FaultKeep:
 		return fmt.Sprintf("the kernels' path to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
+	case queue.FaultBytes:
+		return fmt.Sprintf("a token of %d bytes does not fit a slot", r.Length), "use 1 to 2^30"
+	case queue.FaultNoTile:
+		return fmt.Sprintf("there is no tile of %d bytes", int32(r.Length)), "use SHMEMX_EAGER_BLOCK, SHMEMX_EAGER_LINE, SHMEMX_EAGER_PACKET, SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE"
 	case queue.FaultEpoch:
 		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "raise the epoch of a slot by one for each token, and send a token only after the one before was read"
 	case queue.FaultToken:

@@ -163,7 +163,7 @@ func TestKernelExits(t *testing.T) {
 func TestFaultsAreExplained(t *testing.T) {
 	k, _, _ := played(t)
 	seen := map[string]uint32{}
-	for fault := uint32(queue.FaultInit); fault <= queue.FaultCount; fault++ {
+	for fault := uint32(queue.FaultInit); fault <= queue.FaultNoTile; fault++ {
 		if fault == queue.FaultExit {
 			continue
 		}

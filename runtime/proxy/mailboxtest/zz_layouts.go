@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc0c506aa7a73ce94
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x5ccab4bec93c627c
 import "C"
