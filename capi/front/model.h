@@ -119,8 +119,8 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
  * steps, each of which doubles what a leader has. Otherwise each sends to all the others. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether a collect sends the blocks of a node's members, `bytes` bytes together, to another
- * node in one message. Otherwise each member sends its block to each other node. */
+/* Reports whether a collect sends the blocks of a node's members, `bytes` bytes together, to
+ * another node in one message. Otherwise each member sends its block to each other node. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
 
 /* Reports whether an all-to-all sends the blocks for the members of a node, of `nbytes` bytes each,

@@ -251,8 +251,7 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
     return shmemi_has_parts(t) && t->consecutive && t->even && t->columns > 1 &&
-           nbytes <= shmemi_part_bytes(t) / t->columns &&
-           shmemi_model_swaps_packed(t, nbytes);
+           nbytes <= shmemi_part_bytes(t) / t->columns && shmemi_model_swaps_packed(t, nbytes);
 }
 
 /* Copies the blocks that a rank has sent to this node, one for each member, to where they belong in

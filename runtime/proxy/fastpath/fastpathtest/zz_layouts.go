@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x5ccab4bec93c627c
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2a12653a7cf78cd2
 import "C"
