@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -240,6 +241,9 @@ func readHostFile(m *machines, value string) error {
 		if f := strings.Fields(line); len(f) > 0 {
 			m.hosts = append(m.hosts, f[0])
 		}
+	}
+	if len(m.hosts) == 0 {
+		return errors.New("the file names no host (say a file with a host on each line)")
 	}
 	return nil
 }
