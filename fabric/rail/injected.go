@@ -60,18 +60,17 @@ func (p *Provider) inject(peer *peer, m injected) error {
 func (p *Provider) post(i int32) error {
 	entry := &p.injected[i]
 	n := p.nics[entry.nic]
-	var keys []uint64
+	var key uint64
+	var err error
 	if !entry.send {
-		// The peer may have registered another region in this row since the first try.
-		if keys = p.peers[entry.rma.PE].rows.get(entry.rma.Key); keys == nil {
-			return p.refuse("write to", fmt.Sprintf("PE %d", entry.rma.PE), shmerr.Causef(shmerr.ErrArgument, "the key's region is gone"))
+		if key, err = p.keyAt(&entry.rma, entry.remote); err != nil {
+			return err
 		}
 	}
 	t, ok := n.reserveToken(job{what: jobInjected, slot: i, pe: entry.rma.PE, remote: int32(entry.remote)})
 	if !ok {
 		return fabric.ErrAgain
 	}
-	var err error
 	if desc := p.table.memRegions[entry.nic].Desc; entry.send {
 		m := &p.sending
 		*m = fabric.Send{To: p.addressIndex(entry.rma.PE, entry.remote), Buf: entry.rma.Local, Len: int(entry.rma.Len), Desc: desc, Token: t}
@@ -80,7 +79,7 @@ func (p *Provider) post(i int32) error {
 		m := &p.moving
 		*m = entry.rma
 		m.PE, m.Desc, m.Token = p.addressIndex(entry.rma.PE, entry.remote), desc, t
-		m.Key = keys[entry.remote]
+		m.Key = key
 		err = n.Write(m)
 	}
 	if err != nil {

@@ -222,6 +222,16 @@ func (r *rows) get(key uint64) []uint64 {
 	return nil
 }
 
+// keyAt returns the key of an operation's remote region at NIC r of its PE. It fails if the PE has
+// registered another region in the region's row since the row was read.
+func (p *Provider) keyAt(m *fabric.RMA, r int) (uint64, error) {
+	keys := p.peers[m.PE].rows.get(m.Key)
+	if keys == nil {
+		return 0, p.refuse("move to", fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrArgument, "the key's region is gone"))
+	}
+	return keys[r], nil
+}
+
 // fetch is the Read of a row of a peer's table of keys.
 type fetch struct {
 	state fetchState

@@ -324,12 +324,10 @@ func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n
 	*w = *m
 	w.PE, w.Desc, w.Token = p.addressIndex(m.PE, r), p.table.desc(m.Desc, l), t
 	w.Local, w.Len, w.Remote = unsafe.Add(m.Local, at), n, m.Remote+at
-	keys := p.peers[m.PE].rows.get(m.Key)
-	if keys == nil {
-		return p.refuse("move to", fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrArgument, "the key's region is gone"))
-	}
-	w.Key = keys[r]
 	var err error
+	if w.Key, err = p.keyAt(m, r); err != nil {
+		return err
+	}
 	if kind == fabric.KindRead {
 		err = p.nics[l].Read(w)
 	} else {
