@@ -192,46 +192,33 @@ static void move_framed(size_t to_send, size_t to_get)
     while (sent < all || got < wanted) {
         if (sent < all)
             send_framed(to_send, &sent);
-        else
-            receive_framed(to_get, &got);
-        if (sent < all && got < wanted)
+        if (got < wanted)
             receive_framed(to_get, &got);
     }
 }
 
-static void one_way_framed(size_t size)
+/* How bytes are sent and received: move or move_framed. */
+typedef void (*mover)(size_t to_send, size_t to_get);
+
+static void one_way(mover by, size_t size)
 {
     if (first)
-        move_framed(size, 0);
-    move_framed(0, size);
+        by(size, 0);
+    by(0, size);
     if (!first)
-        move_framed(size, 0);
+        by(size, 0);
 }
 
-static void both_ways_framed(size_t size)
+static void both_ways(mover by, size_t size)
 {
-    move_framed(size, size);
+    by(size, size);
 }
 
-static void one_way(size_t size)
-{
-    if (first)
-        move(size, 0);
-    move(0, size);
-    if (!first)
-        move(size, 0);
-}
-
-static void both_ways(size_t size)
-{
-    move(size, size);
-}
-
-static double timed(void (*round)(size_t), size_t size, uint64_t rounds)
+static double timed(void (*round)(mover, size_t), mover by, size_t size, uint64_t rounds)
 {
     double t = now();
     for (uint64_t i = 0; i < rounds; i++)
-        round(size);
+        round(by, size);
     return (now() - t) / (double)rounds;
 }
 
@@ -244,12 +231,13 @@ static int compare(const void *a, const void *b)
 /* Prints the median over the batches of the mean time of a round, times part. The first host
  * decides how many rounds a batch has. It sends the second one this number and the time by which
  * both end the search: that of a trial with at least a quarter of a batch's share of the budget. */
-static void measure(const char *metric, void (*round)(size_t), size_t size, double part)
+static void measure(const char *metric, void (*round)(mover, size_t), mover by, size_t size,
+                    double part)
 {
     double batch[BATCHES];
     uint64_t rounds = 1;
     for (double t = 0; t < budget / BATCHES / 4;) {
-        t = timed(round, size, rounds) * (double)rounds;
+        t = timed(round, by, size, rounds) * (double)rounds;
         double fits = budget / BATCHES / t * (double)rounds;
         memcpy(out, &(uint64_t){fits < 1 ? 1 : (uint64_t)fits}, sizeof rounds);
         move(first ? sizeof rounds : 0, first ? 0 : sizeof rounds);
@@ -259,7 +247,7 @@ static void measure(const char *metric, void (*round)(size_t), size_t size, doub
         memcpy(&t, first ? out : in, sizeof t);
     }
     for (int i = 0; i < BATCHES; i++)
-        batch[i] = timed(round, size, rounds);
+        batch[i] = timed(round, by, size, rounds);
     qsort(batch, BATCHES, sizeof *batch, compare);
     if (first)
         printf("%s\t%zu\t%.6g\tus\n", metric, size, batch[BATCHES / 2] * part / 1e3);
@@ -284,10 +272,10 @@ int main(int argc, char **argv)
     meet(argv[1]);
     for (int i = 3; i < argc; i++) {
         size_t size = strtoull(argv[i], NULL, 10);
-        measure("one_way", one_way, size, 0.5);
-        measure("both_ways", both_ways, size, 1);
-        measure("one_way_framed", one_way_framed, size, 0.5);
-        measure("both_ways_framed", both_ways_framed, size, 1);
+        measure("one_way", one_way, move, size, 0.5);
+        measure("both_ways", both_ways, move, size, 1);
+        measure("one_way_framed", one_way, move_framed, size, 0.5);
+        measure("both_ways_framed", both_ways, move_framed, size, 1);
     }
     fflush(stdout);
     return 0;
