@@ -77,10 +77,8 @@ func TestFull(t *testing.T) {
 // TestFullAndLost: the head of a trace that ends because the disk is full has all calls that were
 // lost until then.
 func TestFullAndLost(t *testing.T) {
-	exe, dir, units := filepath.Join(t.TempDir(), "lost"), t.TempDir(), "../../capi/preload/"
-	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I"+units, "-I"+filepath.Join(need.Build(t), "gen", "preload"),
-		"-o", exe, "testdata/lost.c", units+"output.c", units+"head.c")
-	if out := (job{}).run(t, exe, dir); !strings.Contains(out, "the trace ends here") {
+	dir := t.TempDir()
+	if out := (job{}).run(t, unit(t, "lost", "output", "head"), dir); !strings.Contains(out, "the trace ends here") {
 		t.Errorf("output %q", out)
 	}
 	if p := read(t, filepath.Join(dir, "0.json"), false); p.Lost != 7 {
@@ -94,13 +92,26 @@ func TestActiveSets(t *testing.T) { runUnit(t, "active", "passed\n") }
 // TestFlushes: the writer ends at the end of the process, also while another thread flushes.
 func TestFlushes(t *testing.T) { runUnit(t, "flushes", "the writer has ended\n") }
 
-// runUnit compiles and runs a program of testdata that includes a unit of the shim.
+// unit compiles a program of testdata with units of the shim, beside those that it includes itself.
+func unit(t *testing.T, name string, units ...string) string {
+	t.Helper()
+	const folder = "../../capi/preload/"
+	exe := filepath.Join(t.TempDir(), name)
+	args := []string{
+		"-std=gnu11", "-Wall", "-Werror", "-pthread", "-I" + folder,
+		"-I" + filepath.Join(need.Build(t), "gen", "preload"), "-o", exe, "testdata/" + name + ".c",
+	}
+	for _, u := range units {
+		args = append(args, folder+u+".c")
+	}
+	cc.Run(t, cc.C(), args...)
+	return exe
+}
+
+// runUnit runs a program of testdata that includes a unit of the shim.
 func runUnit(t *testing.T, name, want string) {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), name)
-	cc.Run(t, cc.C(), "-std=gnu11", "-Wall", "-Werror", "-pthread", "-I../../capi/preload",
-		"-I"+filepath.Join(need.Build(t), "gen", "preload"), "-o", exe, "testdata/"+name+".c")
-	if out := (job{}).run(t, exe); out != want {
+	if out := (job{}).run(t, unit(t, name)); out != want {
 		t.Errorf("output %q", out)
 	}
 }
