@@ -77,24 +77,20 @@ void *address(const void *symmetric, int pe)
     return p;
 }
 
-// Ends the program if a copy has failed.
-void check(cudaError_t status)
+// Ends the program if a step, such as a copy, has failed.
+void check(cudaError_t status, const char *what = "copy")
 {
     if (status != cudaSuccess)
-        fail("copy", cudaGetErrorString(status));
+        fail(what, cudaGetErrorString(status));
 }
 
 // Chooses the GPU of a PE, which NVSHMEM wants before init. All PEs are on this host.
 void take_gpu(int pe)
 {
     int n = 0;
-    cudaError_t status = cudaGetDeviceCount(&n);
-    if (status == cudaSuccess)
-        status = cudaSetDevice(pe % n);
-    if (status == cudaSuccess)
-        status = cudaFree(nullptr); // opens it
-    if (status != cudaSuccess)
-        fail("take a GPU", cudaGetErrorString(status));
+    check(cudaGetDeviceCount(&n), "count the GPUs");
+    check(cudaSetDevice(pe % n), "take a GPU");
+    check(cudaFree(nullptr), "open the GPU");
 }
 
 // Adds 1 to a word. NVSHMEM has atomic operations for kernels only.
