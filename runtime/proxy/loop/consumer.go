@@ -411,8 +411,8 @@ func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued 
 
 // Values of the status in the reply to an operation, which C writes, too (fill_reply).
 const (
-	statusDone   = 0
-	statusFailed = -1
+	statusDone   = int32(call.Done)
+	statusFailed = int32(call.Failed)
 )
 
 // failOp reports an operation that is invalid or that the engine could not post. A producer that
