@@ -8,15 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ERRORS = 64 }; /* length of eq.errors (stub.h); further errors are dropped */
-
 /* Implements fi_eq_read: the queue has errors only, which fi_eq_readerr reads. */
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
     struct eq *q = (struct eq *)fid;
     (void)event, (void)buf, (void)len, (void)flags;
     pthread_mutex_lock(&q->lock);
-    ssize_t ret = q->head != q->tail ? -FI_EAVAIL : -FI_EAGAIN;
+    ssize_t ret = q->n > 0 ? -FI_EAVAIL : -FI_EAGAIN;
     pthread_mutex_unlock(&q->lock);
     return ret;
 }
@@ -36,8 +34,9 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *e, uint64_
     (void)flags;
     ssize_t ret = -FI_EAGAIN;
     pthread_mutex_lock(&q->lock);
-    if (q->head != q->tail) {
-        *e = q->errors[q->head++ % ERRORS];
+    if (q->n > 0) {
+        *e = q->errors[0];
+        memmove(q->errors, q->errors + 1, --q->n * sizeof *e);
         ret = sizeof *e;
     }
     pthread_mutex_unlock(&q->lock);
@@ -60,7 +59,9 @@ static const char *eq_strerror(struct fid_eq *fid, int status, const void *data,
 /* Closes an event queue. */
 static int eq_close(struct fid *fid)
 {
-    free(fid);
+    struct eq *q = (struct eq *)fid;
+    free(q->errors);
+    free(q);
     return 0;
 }
 
@@ -102,8 +103,13 @@ void eq_error(struct ep *ep, int err, int status)
     if (!rule(s, ep->domain->kind, R9b))
         return;
     pthread_mutex_lock(&q->lock);
-    if (q->tail - q->head < ERRORS)
-        q->errors[q->tail++ % ERRORS] =
-            (struct fi_eq_err_entry){.fid = &ep->fid.fid, .err = err, .prov_errno = status};
+    if (q->n == q->capacity) {
+        q->capacity = q->capacity ? 2 * q->capacity : 64;
+        q->errors = realloc(q->errors, q->capacity * sizeof *q->errors);
+        if (q->errors == NULL)
+            abort();
+    }
+    q->errors[q->n++] =
+        (struct fi_eq_err_entry){.fid = &ep->fid.fid, .err = err, .prov_errno = status};
     pthread_mutex_unlock(&q->lock);
 }

@@ -41,8 +41,8 @@ struct fabric {
 struct eq {
     struct fid_eq fid;
     pthread_mutex_t lock;
-    struct fi_eq_err_entry errors[64]; /* a ring of ERRORS (eq.c) entries */
-    unsigned head, tail;
+    struct fi_eq_err_entry *errors; /* the oldest first */
+    size_t n, capacity;
 };
 
 struct domain {
